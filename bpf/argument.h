@@ -53,21 +53,21 @@ static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, _
 
 	if (!cfg_args)
 		return;
-	c->told = TOLD_NOTHING;
+	c->argument_kind = ARGUMENT_NOTHING;
 	if (SITE_COUNT_REG(site) == NO_REG)
 		return;
 	value = argument(ctx, SITE_COUNT_REG(site), slot);
 	if (SITE_ALIGNMENT(site)) {
 		if (value >> 32)
 			return;
-		c->told = TOLD_ALIGNMENT;
+		c->argument_kind = ARGUMENT_ALIGNMENT;
 	} else if (value && !(value >> 32)) {
-		c->told = TOLD_COUNT;
+		c->argument_kind = ARGUMENT_COUNT;
 	} else {
 		size = argument(ctx, SITE_SIZE_REG(site), slot);
 		if (size >> 32 || (value && !size))
 			return;
-		c->told = TOLD_ELEMENT;
+		c->argument_kind = ARGUMENT_ELEMENT;
 		value = size;
 	}
 	c->argument = value;

@@ -76,7 +76,7 @@ static __always_inline void fill_event(struct event *e, struct thread *t, __u8 k
 	e->head.tid = t->tid;
 	e->head.function = function;
 	e->head.kind = kind;
-	e->head.told = TOLD_NOTHING;
+	e->head.argument_kind = ARGUMENT_NOTHING;
 	e->addr = addr;
 	e->size = size;
 	e->stack = stack;
@@ -85,12 +85,12 @@ static __always_inline void fill_event(struct event *e, struct thread *t, __u8 k
 	e->head.time = bpf_ktime_get_ns();
 }
 
-/* tell_argument adds the additional argument of a call. */
-static __always_inline void tell_argument(struct event *e, struct call *c)
+/* add_argument adds the additional argument of a call. */
+static __always_inline void add_argument(struct event *e, struct call *c)
 {
 	if (!cfg_args)
 		return;
-	e->head.told = c->told;
+	e->head.argument_kind = c->argument_kind;
 	e->argument = c->argument;
 }
 
@@ -131,7 +131,7 @@ static __always_inline void emit_alloc(void *ctx, struct thread *t, struct call 
 		struct event copy;
 
 		fill_event(&copy, t, RECORD_ALLOC, c->function, addr, c->size, stack);
-		tell_argument(&copy, c);
+		add_argument(&copy, c);
 		if (unlikely(!output(ctx, &copy, sizeof(copy))))
 			lose_record(RECORD_ALLOC);
 		return;
@@ -142,7 +142,7 @@ static __always_inline void emit_alloc(void *ctx, struct thread *t, struct call 
 		return;
 	}
 	fill_event(e, t, RECORD_ALLOC, c->function, addr, c->size, stack);
-	tell_argument(e, c);
+	add_argument(e, c);
 	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_ALLOC, e->head.time));
 }
 
@@ -159,7 +159,7 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 		copy.old = c->block;
 		copy.entry_time = c->time;
 		fill_event(&copy.event, t, RECORD_MOVE, c->function, addr, c->size, stack);
-		tell_argument(&copy.event, c);
+		add_argument(&copy.event, c);
 		if (likely(output(ctx, &copy, sizeof(copy))))
 			return true;
 		lose_record(RECORD_MOVE);
@@ -173,7 +173,7 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 	e->old = c->block;
 	e->entry_time = c->time;
 	fill_event(&e->event, t, RECORD_MOVE, c->function, addr, c->size, stack);
-	tell_argument(&e->event, c);
+	add_argument(&e->event, c);
 	bpf_ringbuf_submit(e, wake_flags(ring, RECORD_MOVE, e->event.head.time));
 	return true;
 }

@@ -165,11 +165,11 @@ static __always_inline struct file_rule *file_rule_of(__u64 number, __u32 abi)
 }
 
 /*
- * tell sends the use of a descriptor, and reports whether there was anything to send. The first
+ * send sends the use of a descriptor, and reports whether there was anything to send. The first
  * use after the process has opened the file includes the path. The parameters are the parts of
  * struct use: before Linux 5.12 only numbers can be passed to a function that is verified once.
  */
-__noinline int tell(__u64 ids, __u64 fd_event, __u64 lock, __u64 start, __u64 length)
+__noinline int send(__u64 ids, __u64 fd_event, __u64 lock, __u64 start, __u64 length)
 {
 	struct use use = {
 		.ids = { ids >> 32, ids },
@@ -183,7 +183,7 @@ __noinline int tell(__u64 ids, __u64 fd_event, __u64 lock, __u64 start, __u64 le
 
 	if (!h)
 		return 0;
-	if (h->told) {
+	if (h->sent) {
 		f = reserve(FILE_SIZE);
 		if (!f)
 			return 1;
@@ -196,19 +196,19 @@ __noinline int tell(__u64 ids, __u64 fd_event, __u64 lock, __u64 start, __u64 le
 		f->path_length = read_path(f->path, file);
 	}
 	bpf_ringbuf_submit(f, BPF_RB_NO_WAKEUP);
-	h->told = 1;
+	h->sent = 1;
 	return 1;
 }
 
-static __always_inline __u32 tell_use(struct use *use)
+static __always_inline __u32 send_use(struct use *use)
 {
-	return tell(
+	return send(
 		(__u64)use->ids.pid << 32 | use->ids.tid, (__u64)use->event << 32 | (__u32)use->fd,
 		(__u64)use->lock.whence << 32 | use->lock.type, use->lock.start, use->lock.length);
 }
 
-/* tell_open sends that a descriptor was made, and the end of that at once. */
-static __always_inline void tell_open(struct use *use, void *path)
+/* send_open sends that a descriptor was made, and the end of that at once. */
+static __always_inline void send_open(struct use *use, void *path)
 {
 	struct file *file = file_of(current_files(), use->fd);
 	struct held *h = find_held(inode_of(file));
@@ -224,7 +224,7 @@ static __always_inline void tell_open(struct use *use, void *path)
 		describe(f, use, file);
 		f->path_length = read_path(f->path, file);
 		bpf_ringbuf_submit(f, BPF_RB_NO_WAKEUP);
-		h->told = 1;
+		h->sent = 1;
 	}
 	send_done(&use->ids, use->fd);
 }
@@ -296,7 +296,7 @@ int use_begins(struct bpf_raw_tracepoint_args *ctx)
 	if (rule->kind == FILE_MOVES && rule->reads) {
 		use.fd = argument(args, rule->reads);
 		use.event = FILE_READS;
-		n = tell_use(&use);
+		n = send_use(&use);
 	}
 	if (rule->kind == FILE_FLOCK)
 		locks = flock_lock(&use.lock, args);
@@ -312,7 +312,7 @@ int use_begins(struct bpf_raw_tracepoint_args *ctx)
 		use.event = FILE_WRITES;
 	}
 	if (locks || rule->kind == FILE_CLOSE || use.event == FILE_WRITES)
-		n += tell_use(&use);
+		n += send_use(&use);
 	if (n)
 		expect_end(number, n);
 	return 0;
@@ -367,7 +367,7 @@ int use_ends(struct bpf_raw_tracepoint_args *ctx)
 	if (rule->kind == FILE_OPEN && result >= 0) {
 		use.fd = result;
 		use.event = FILE_OPENED;
-		tell_open(&use, (void *)argument(args, rule->text));
+		send_open(&use, (void *)argument(args, rule->text));
 	}
 	if (rule->kind >= FILE_OPEN)
 		return 0;

@@ -29,7 +29,7 @@ static __always_inline void follow_word(struct call_entry *e, struct call_site *
 	at = e->words[n];
 	if (site->beside && read_word(&beside, narrow(at + site->beside)))
 		beside = 0;
-	e->words[WORD_BESIDE] = beside;
+	e->words[WORD_NEXT] = beside;
 	e->words[WORD_FOLLOWED] = follow(site, at);
 }
 

@@ -69,7 +69,7 @@ static __always_inline void lose(__u32 reason)
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, CALL_STACK_BEHIND + 1);
+	__uint(max_entries, CALL_STACK_AFTER + 1);
 	__type(key, __u32);
 	__type(value, __u32);
 } stackers SEC(".maps");

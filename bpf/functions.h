@@ -20,7 +20,7 @@
 /* In the words of an entry, if the site requests them. */
 #define WORD_MEASURED 13 /* the length of a text */
 #define WORD_FOLLOWED 14 /* end of a chain of pointers */
-#define WORD_BESIDE 15 /* one more word, next to the first pointer */
+#define WORD_NEXT 15 /* one more word, next to the first pointer */
 
 enum call_kind {
 	CALL_ENTERED = 1, /* struct call_entry */
@@ -85,7 +85,7 @@ _Static_assert(EXIT_SIZE(0) == 32, "call_exit");
 enum call_stack {
 	CALL_NO_STACK,
 	CALL_STACK_HERE, /* the return address is where a function begins or returns */
-	CALL_STACK_BEHIND, /* after a return */
+	CALL_STACK_AFTER, /* after a return */
 };
 
 /* Numbers of registers in addition to those of regs.h. */

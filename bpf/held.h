@@ -13,7 +13,7 @@
 
 struct held {
 	__u32 fds[HOLDS]; /* descriptors of the file, ascending; 0 for none */
-	__u32 told; /* 1: the path was sent to the tracer */
+	__u32 sent; /* 1: the path was sent to the tracer */
 };
 
 /* Files by their inodes. The least recently looked up ones are displaced. */
@@ -77,7 +77,7 @@ static __always_inline void note_held(struct files_struct *files, struct inode *
 		bpf_map_update_elem(&held, &key, &first, BPF_ANY);
 		return;
 	}
-	known->told = 0; /* it may be another file, or have another name */
+	known->sent = 0; /* it may be another file, or have another name */
 #pragma unroll
 	for (i = 0; i < HOLDS; i++) {
 		was = known->fds[i];

@@ -63,7 +63,7 @@ static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, st
 	raw->head.tid = t->tid;
 	raw->head.kind = RECORD_RAW;
 	raw->head.function = r->purpose;
-	raw->head.told = TOLD_NOTHING;
+	raw->head.argument_kind = ARGUMENT_NOTHING;
 	raw->hash = r->hash;
 	raw->pc = r->pc;
 	raw->sp = r->sp;

@@ -43,15 +43,15 @@ struct head {
 	__u32 tid;
 	__u16 function; /* index into the tracer's list of functions */
 	__u8 kind;
-	__u8 told; /* what struct event has in argument */
+	__u8 argument_kind; /* what struct event has in argument */
 };
 
 /* What an event contains of the call besides its size, if arguments are recorded. */
-enum told {
-	TOLD_NOTHING,
-	TOLD_COUNT, /* the second factor of the size */
-	TOLD_ELEMENT, /* the first factor, because the second does not fit or is 0 */
-	TOLD_ALIGNMENT,
+enum argument_kind {
+	ARGUMENT_NOTHING,
+	ARGUMENT_COUNT, /* the second factor of the size */
+	ARGUMENT_ELEMENT, /* the first factor, because the second does not fit or is 0 */
+	ARGUMENT_ALIGNMENT,
 };
 
 struct event {

@@ -33,7 +33,7 @@ const enum raw_purpose *unused_raw_purpose __attribute__((unused));
 const enum record_kind *unused_record_kind __attribute__((unused));
 const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
-const enum told *unused_told __attribute__((unused));
+const enum argument_kind *unused_argument_kind __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
 const enum site_program *unused_site_program __attribute__((unused));
 
@@ -181,15 +181,15 @@ int enter(struct pt_regs *ctx)
 static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t, struct call *c,
 					   __u64 result, __u64 stack)
 {
-	bool told = false;
+	bool sent = false;
 
 	if (result)
-		told = emit_move(ctx, t, c, result, stack);
+		sent = emit_move(ctx, t, c, result, stack);
 	else if (!c->size)
-		told = emit_event(ctx, t, RECORD_FREE, c->function, c->block, 0, stack);
+		sent = emit_event(ctx, t, RECORD_FREE, c->function, c->block, 0, stack);
 	else if (!c->entry_lost)
 		emit_event(ctx, t, RECORD_MOVE_UNDONE, c->function, c->block, 0, 0);
-	if (unlikely(told && c->entry_lost))
+	if (unlikely(sent && c->entry_lost))
 		lose(LOSS_LATE);
 }
 

@@ -27,8 +27,8 @@ volatile const __u64 cfg_address_mask =
 
 /* Changed by the tracer while the programs run. */
 volatile __u32 enabled = 0;
-volatile __u32 generation = 1; /* grows whenever targets, enabled or pauses change */
-volatile __u32 pauses = 0; /* how often the probes were removed and attached again */
+volatile __u32 generation = 1; /* grows whenever targets, enabled or gaps change */
+volatile __u32 gaps = 0; /* how often the probes were removed and attached again */
 
 struct call {
 	__u64 slot; /* where the return address is or would be on the stack; identifies the call */
@@ -43,7 +43,7 @@ struct call {
 	__u8 reenters : 1;
 	__u8 exits : 1; /* its return instructions have probes, and it may throw */
 	__u8 entry_lost : 1; /* realloc: no record contains its entry */
-	__u8 told; /* the kind of argument */
+	__u8 argument_kind; /* the kind of argument */
 	__u32 argument;
 	__u32 reserved;
 };
@@ -139,7 +139,7 @@ struct thread {
 	__u32 pid;
 	__u32 tid;
 	__u32 depth; /* open calls */
-	__u32 pauses; /* value of pauses when they were entered */
+	__u32 gaps; /* value of gaps when they were entered */
 	__u32 reserved;
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
@@ -356,8 +356,8 @@ static __noinline struct thread *refresh_thread(bool begins)
 	t->target = process->target;
 	t->pid = pid;
 	t->tid = ids;
-	if (unlikely(t->pauses != pauses)) {
-		t->pauses = pauses;
+	if (unlikely(t->gaps != gaps)) {
+		t->gaps = gaps;
 		forget_open(t);
 	}
 	t->generation = now;

@@ -16,45 +16,46 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// linking is a way for a program to come to its allocator.
+// linking is a way for a program to get its allocator.
 type linking struct {
-	flags   []string // of the compiler
-	preload string   // library
-	kind    string   // what serves malloc
+	flags   []string // compiler flags
+	preload string   // path of a preloaded library
+	kind    string   // kind of the allocator that serves malloc
 }
 
-// libraryFile returns the path of one of Debian's libraries, or skips the test in
-// a virtual machine that was made without it.
+// libraryFile returns the path of one of Debian's libraries. It skips the test in a
+// virtual machine that was made without the library.
 func libraryFile(t *testing.T, name string) string {
 	t.Helper()
-	if name != "libmemusage.so" { // which glibc has
+	if name != "libmemusage.so" { // glibc contains that one
 		testutil.Extra(t, "other allocators")
 	}
 	all, _ := filepath.Glob("/usr/lib/" + multiarch() + "/" + name)
 	if len(all) > 0 {
 		return all[0]
 	}
-	if testutil.GuestLacks("rg") { // which comes with the allocators
+	if testutil.GuestLacks("rg") { // rg is installed together with the allocators
 		t.Skipf("SKIPPED-GUEST: this virtual machine was made without %s (vmtest --userland)", name)
 	}
 	t.Fatalf("%s is not installed (make need-test-all installs it)", name)
 	return ""
 }
 
-// linked returns the linker's flag for one of Debian's libraries, which it finds by
-// itself, on this machine and for another one. The test is skipped as by libraryFile.
+// linked returns the linker flag for one of Debian's libraries. The linker finds the
+// library for this machine and for the other width. The test is skipped as in
+// libraryFile.
 func linked(t *testing.T, name string) string {
 	t.Helper()
 	libraryFile(t, name)
 	return "-l:" + name
 }
 
-// multiarch is how Debian calls the machine of the tests.
+// multiarch returns Debian's name for the machine of the tests.
 func multiarch() string {
 	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
 }
 
-// linkings lists the ways by allocator and how it gets there.
+// linkings lists the ways by allocator and how the program gets it.
 func linkings(t *testing.T) map[string]linking {
 	file := func(name string) string { return libraryFile(t, name) }
 	needed := func(name string) []string { return []string{"-Wl,--no-as-needed", linked(t, name)} }
@@ -78,9 +79,9 @@ func linkings(t *testing.T) map[string]linking {
 	}
 }
 
-// Every allocator, however the program comes to it: each function and each call of
-// eight threads is in the trace as in the program's own log, and nothing that the
-// allocators do among themselves.
+// For every allocator and every way to get it, the trace has each function and each call
+// of eight threads as in the program's own log, and no call that the allocators make
+// among themselves.
 func TestAllocators(t *testing.T) {
 	testutil.NeedBPF(t)
 	for name, how := range linkings(t) {
@@ -103,7 +104,7 @@ func TestAllocators(t *testing.T) {
 	}
 }
 
-// The ways that old kernels have know whose function was called as well.
+// The mechanisms of old kernels also know which allocator's function was called.
 func TestAllocatorsByAddress(t *testing.T) {
 	testutil.NeedBPF(t)
 	how := linkings(t)["mimalloc preloaded"]
@@ -111,7 +112,7 @@ func TestAllocatorsByAddress(t *testing.T) {
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 }
 
-// Static programs of the other width.
+// Static programs of the other width are traced.
 func TestStaticAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -120,8 +121,8 @@ func TestStaticAllocator(t *testing.T) {
 	})
 }
 
-// A library that stands before the C library's allocator: a call counts once,
-// whether it ends in a jump to the other one or makes calls of it.
+// With a library that wraps the C library's allocator, a call counts once, whether the
+// library jumps to the other function or calls it.
 func TestWrappedAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -138,15 +139,16 @@ func TestWrappedAllocator(t *testing.T) {
 				compare(t, records, report)
 			})
 		}
-		// The new program's calls count once before the tracer says where the code is.
+		// Calls of the new program count once even before the tracer has registered where
+		// its code is.
 		cmd := exec.Command(execs, "10", every)
 		cmd.Env = append(os.Environ(), "LD_PRELOAD="+wrap)
 		execTraced(t, cmd, nil)
 	})
 }
 
-// Several allocators in one program: those with a known prefix are traced beside
-// malloc, others by their names. Which was called is in the trace.
+// With several allocators in one program, those with a known prefix are traced along with
+// malloc, and others by their names. The trace shows which one was called.
 func TestPrefixedAllocators(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -161,7 +163,7 @@ func TestPrefixedAllocators(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				_, report, records := traceRun(t, func(o *plan.Options) { o.Allocators = test.choice }, build(t, "prefixes"), "50")
 				var want []testutil.Call
-				inside := map[uint64]bool{} // malloc's blocks behind those that are not traced
+				inside := map[uint64]bool{} // blocks of allocators that are not traced, which they got from malloc
 				for _, c := range report.Done() {
 					prefix := c.Caller
 					c.Caller, c.Function = "", prefix+c.Function
@@ -169,7 +171,8 @@ func TestPrefixedAllocators(t *testing.T) {
 					case slices.Contains(test.seen, prefix):
 						want = append(want, c)
 					case slices.Contains(test.seen, "") && c.Size >= 4096:
-						// What the own allocator asks malloc for is a call of the program then.
+						// The call of malloc by the program's own allocator then counts
+						// as a call of the program.
 						inside[c.Ptr] = true
 						head := 2 * uint64(8)
 						want = append(want, testutil.Call{TID: c.TID, Op: c.Op, Function: "malloc", Ptr: c.Ptr - head, Size: c.Size + head})
@@ -183,7 +186,8 @@ func TestPrefixedAllocators(t *testing.T) {
 	})
 }
 
-// Functions with a prefix beside the C library's, from a library of Debian's.
+// Functions with a prefix are traced along with the C library's, from one of Debian's
+// libraries.
 func TestAllocatorBehindLibc(t *testing.T) {
 	testutil.NeedBPF(t)
 	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", linked(t, "libmimalloc.so.2.0")}}
@@ -197,8 +201,8 @@ func TestAllocatorBehindLibc(t *testing.T) {
 	}
 }
 
-// A stripped static program says what is missing, and can be traced by addresses
-// or by its debug file.
+// For a stripped static program the error contains what is missing. It can be traced by
+// addresses or with its debug file.
 func TestStrippedAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -239,7 +243,7 @@ func symbolTable(t *testing.T, path string) map[string]uint64 {
 	return symbols
 }
 
-// What is chosen and is not there is said, with what there is.
+// If a chosen allocator does not exist, the error contains it and the existing ones.
 func TestAllocatorChoice(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")
@@ -253,7 +257,7 @@ func TestAllocatorChoice(t *testing.T) {
 		"prefix":  {func(o *plan.Options) { o.Allocators = []string{"prefix:own_"} }, "has no functions own_malloc and own_free: it has glibc"},
 		"file":    {func(o *plan.Options) { o.Library = "/lib/libz.so" }, "has no allocator in /lib/libz.so: it has glibc"},
 		"symbol":  {func(o *plan.Options) { o.Symbols = map[string]uint64{"x_malloc": 1} }, "has no functions x_malloc and x_free, whose addresses must both be given"},
-		"name":    {func(o *plan.Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is no function of an allocator`},
+		"name":    {func(o *plan.Options) { o.Symbols = map[string]uint64{"strlen": 1} }, `"strlen" is not a function of an allocator`},
 	} {
 		o := plan.Options{PID: child.PID}
 		test.change(&o)
@@ -267,31 +271,31 @@ func TestAllocatorChoice(t *testing.T) {
 	}
 }
 
-// A program can become one in which another allocator serves, before the C
-// library that both have: its calls are said to be missing.
+// After an exec, another allocator may serve the process, before the C library that both
+// programs have. Its calls are then reported as missing.
 func TestExecOfAnotherAllocator(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "exec"), "10", testutil.Build(t, "exec", linked(t, "libjemalloc.a"), "-lm", "-ldl"),
 		"20", testutil.Build(t, "exec"), "30", "/nowhere")
 	child.Ready()
-	var unprobed []bool // when malloc is called
+	var unprobed []bool // Unprobed at each call of malloc
 	r := watched(t, child.PID, nil, func(r *recording, rec *trace.Record) {
 		if rec.Kind == trace.KindExec || rec.Kind == trace.KindExit {
 			unprobed = append(unprobed, r.tracer.stream.Stats.WasUnprobed)
 		}
 	})
 	child.Go()
-	child.Ready() // of the second program
+	child.Ready() // the second program
 	child.Go()
-	child.Ready() // of the third
+	child.Ready() // the third program
 	child.Go()
 	child.Wait()
 	r.end()
 	if want := []bool{false, true}; len(unprobed) < 2 || !slices.Equal(unprobed[:2], want) {
-		t.Errorf("calls were missed before each exec: %v, want %v", unprobed, want)
+		t.Errorf("unprobed before each exec: %v, want %v", unprobed, want)
 	}
 	if r.tracer.Stats().Unprobed {
-		t.Error("the last program, which is like the first, counts as unprobed")
+		t.Error("the last program counts as unprobed, although it is like the first")
 	}
 }
 
@@ -310,8 +314,8 @@ func traceLinked(t *testing.T, how *linking, change func(o *plan.Options), progr
 	return tracePreloaded(t, how.preload, change, testutil.Build(t, program, how.flags...), args...)
 }
 
-// tracePreloaded is traceRun of a program with a library in front of its own, if
-// preload is not empty.
+// tracePreloaded is traceRun of a program with a preloaded library, unless preload is
+// empty.
 func tracePreloaded(t *testing.T, preload string, change func(o *plan.Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -338,7 +342,7 @@ func run(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// hexNumber reads an address as nm prints it.
+// hexNumber parses an address as nm prints it.
 func hexNumber(t *testing.T, text string) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(text, 16, 64)

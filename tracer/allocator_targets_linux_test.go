@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// An allocator whose file was deleted, or replaced by another one, since it was
-// mapped: what is mapped is traced.
+// If the file of an allocator was deleted or replaced after it was mapped, the mapped
+// file is traced.
 func TestAllocatorFiles(t *testing.T) {
 	testutil.NeedBPF(t)
 	jemalloc, tcmalloc := libraryFile(t, "libjemalloc.so.2"), libraryFile(t, "libtcmalloc_minimal.so.4")
@@ -42,7 +42,7 @@ func TestAllocatorFiles(t *testing.T) {
 	}
 }
 
-// tracedAfter records a program to which something happens before.
+// tracedAfter records a program after a change to it.
 func tracedAfter(t *testing.T, cmd *exec.Cmd, kind string, change func()) {
 	t.Helper()
 	child := testutil.Start(t, cmd)
@@ -59,8 +59,8 @@ func tracedAfter(t *testing.T, cmd *exec.Cmd, kind string, change func()) {
 	}
 }
 
-// In a container, with mounts and process ids of its own, the program and its
-// allocator have names that lead nowhere here.
+// In a container with its own mounts and process IDs, the paths of the program and its
+// allocator do not lead to their files from outside.
 func TestAllocatorInContainer(t *testing.T) {
 	testutil.NeedBPF(t)
 	jemalloc, every := libraryFile(t, "libjemalloc.so.2"), testutil.Build(t, "every")
@@ -80,7 +80,7 @@ func TestAllocatorInContainer(t *testing.T) {
 	records := r.end()
 	r.whole()
 	for i := range report.Calls {
-		report.Calls[i].TID = pid // there it has another number
+		report.Calls[i].TID = pid // the container has another number for the thread
 	}
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 	if a := serves(r.tracer.Plan(), "malloc"); a.Kind != "jemalloc" || a.Path != filepath.Join(dir, "liballocator.so") {
@@ -98,8 +98,8 @@ func only(t *testing.T, pid int) int {
 	return child
 }
 
-// A Rust program that nobody made for this, below a library of glibc's that counts
-// its calls: the counts are those of the trace.
+// A Rust program that was not written for this test is traced below glibc's library that
+// counts its calls: the counts are those of the trace.
 func TestRustProgram(t *testing.T) {
 	testutil.NeedBPF(t)
 	rg, memusage := installed(t, "rg"), libraryFile(t, "libmemusage.so")
@@ -107,8 +107,8 @@ func TestRustProgram(t *testing.T) {
 	for i := range 20 {
 		must(t, os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(strings.Repeat("a needle in it\nnone here\n", 200)), 0o644))
 	}
-	// The shell waits at the gate and becomes the program, which ends with rg's
-	// status. It waits again, so that the probes are in when rg begins.
+	// The shell waits at the gate and becomes the program; it ends with rg's status. It
+	// waits again, so that the probes are attached when rg begins.
 	const script = `echo ready >&3; read -r go <&4; exec "$0" -j1 --no-config needle "$1"`
 	cmd := exec.Command("sh", "-c", script, rg, files)
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+memusage)
@@ -116,7 +116,7 @@ func TestRustProgram(t *testing.T) {
 	child.Ready()
 	r := attachTo(t, child.PID, nil)
 	child.Go()
-	child.Close() // read wants a line or the end
+	child.Close() // read returns at the end of the file
 	child.Succeed()
 	records := r.end()
 	r.whole()
@@ -132,7 +132,8 @@ func TestRustProgram(t *testing.T) {
 			got[rec.Call.Function]++
 		}
 	}
-	// memusage counts failed calls as well, and has no word for frees of nothing.
+	// memusage also counts failed calls, and does not count frees of null pointers
+	// separately.
 	for _, function := range []string{"malloc", "calloc", "realloc"} {
 		want := counted(t, child.Stderr(), function)
 		if got[function] != want || want == 0 && function == "malloc" {
@@ -141,8 +142,8 @@ func TestRustProgram(t *testing.T) {
 	}
 }
 
-// counted returns how often a function was called as libmemusage says, which
-// must have spoken once.
+// counted returns how often libmemusage counted a function. Its output must be there
+// exactly once.
 func counted(t *testing.T, text []byte, function string) int {
 	t.Helper()
 	plain := regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAll(text, nil)
@@ -155,11 +156,11 @@ func counted(t *testing.T, text []byte, function string) int {
 	return n
 }
 
-// A compiler driver does its work in children, which are not traced: the driver's
-// own calls are, and the children come to no harm.
+// A compiler driver works in child processes, which are not traced. The driver's own
+// calls are, and the children are not disturbed.
 func TestDriverAndItsChildren(t *testing.T) {
 	testutil.NeedBPF(t)
-	installed(t, "as") // it does not come with g++ in virtual machines
+	installed(t, "as") // virtual machines have g++ without it
 	gxx, memusage := installed(t, "g++"), libraryFile(t, "libmemusage.so")
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "a.cc"), filepath.Join(dir, "a")
@@ -176,12 +177,12 @@ func TestDriverAndItsChildren(t *testing.T) {
 	records := r.end()
 	r.whole()
 	if err := exec.Command(program).Run(); err == nil || err.Error() != "exit status 7" {
-		t.Errorf("what was compiled: %v", err)
+		t.Errorf("the compiled program: %v", err)
 	}
 	made, execs := 0, 0
 	for _, rec := range records {
 		if rec.PID != int32(child.PID) {
-			t.Fatalf("a record of process %d, traced is %d", rec.PID, child.PID)
+			t.Fatalf("a record of process %d, but process %d is traced", rec.PID, child.PID)
 		}
 		switch {
 		case rec.Kind == trace.KindExec:

@@ -36,7 +36,7 @@ type kernel struct {
 	keeper    *keeper.Keeper
 	equipped  bool         // the keeper has programs and files
 	probed    []probeGroup // the probes that the keeper attaches
-	pauses    uint32       // number of gaps: how often the probes were attached again
+	gaps      uint32       // number of gaps: how often the probes were attached again
 	// generation makes the programs read their settings again, see bpf/state.h. The
 	// collector and the reader both increment it.
 	generation atomic.Uint32

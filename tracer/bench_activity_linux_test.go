@@ -11,8 +11,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// nsPerOp returns the processor time that an operation of the program pace takes with
-// what attach does to it.
+// nsPerOp returns the CPU time in ns that an operation of the program pace takes while
+// attach is in effect.
 func nsPerOp(b *testing.B, work string, n int, attach func(pid int) (detach func())) float64 {
 	b.Helper()
 	child := testutil.Spawn(b, testutil.Build(b, "pace"), work, fmt.Sprint(n))
@@ -28,8 +28,8 @@ func nsPerOp(b *testing.B, work string, n int, attach func(pid int) (detach func
 	return ns
 }
 
-// BenchmarkActivity measures what samples, switches and system calls cost the process
-// that they are recorded of (target), and one beside it on the same machine (other).
+// BenchmarkActivity measures what recording samples, switches and system calls costs the
+// recorded process (target), and another process on the same machine (other).
 func BenchmarkActivity(b *testing.B) {
 	testutil.NeedBPF(b)
 	keep := func(e *activity.Event, r *trace.Record) bool { r.Kind = trace.KindComment; return true }

@@ -13,11 +13,10 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// BenchmarkHeapGrowth measures what it costs to record how the heap grows, as
-// ratios of the CPU time per step: for a program that grows it at every fourth
-// malloc, for one that does not grow it, and for one that maps memory itself.
-// "in-mmap" is what probes in mmap itself, at its entry and return, would cost
-// that last program.
+// BenchmarkHeapGrowth measures what it costs to record heap growth, as ratios of the CPU
+// time per step: for a program that grows the heap at every fourth malloc, for one that
+// does not grow it, and for one that maps memory itself. "in-mmap" is what probes in mmap
+// itself, at its entry and return, would cost that last program.
 func BenchmarkHeapGrowth(b *testing.B) {
 	testutil.NeedBPF(b)
 	const steps = 100_000
@@ -67,8 +66,8 @@ func (s samples) report(b *testing.B) {
 	}
 }
 
-// inFunction attaches programs that do nothing to a function of the C library,
-// where it begins and where it returns.
+// inFunction attaches programs that do nothing to the entry and the return of a function
+// of the C library.
 func inFunction(b *testing.B, name string) func(pid int) func() {
 	return func(pid int) func() {
 		p := planFor(b, plan.Options{PID: pid})

@@ -28,9 +28,8 @@ import (
 // iterations are reported. docs/performance.md has the method and results;
 // run them with `make bench`, at -benchtime=7x or more.
 
-// Pairs of malloc and free per thread and run. The reader is measured over more
-// of them, so that what happens once (the first touch of a ring's pages) weighs
-// little.
+// Pairs of malloc and free per thread and run. The reader is measured with more of them,
+// so that one-time costs (the first touch of a ring's pages) matter little.
 const (
 	benchPairs  = 300_000
 	readerPairs = 2_000_000
@@ -47,15 +46,15 @@ func (s samples) median(name string) float64 {
 	return all[len(all)/2]
 }
 
-// nsPerPair runs the loop program with what attach does to it and returns the
-// CPU time the program spent on a pair of malloc and free.
+// nsPerPair runs the loop program while attach is in effect and returns the CPU time in
+// ns that the program spent on a pair of malloc and free.
 func nsPerPair(b *testing.B, threads int, attach func(pid int) (detach func())) float64 {
 	b.Helper()
 	return nsPerPairBelow(b, threads, 0, nil, attach)
 }
 
-// nsPerPairBelow is nsPerPair with depth more frames on the stack, of a program
-// that is compiled with flags.
+// nsPerPairBelow is nsPerPair with depth more frames on the stack, of a program compiled
+// with flags.
 func nsPerPairBelow(b *testing.B, threads, depth int, flags []string, attach func(pid int) (detach func())) float64 {
 	b.Helper()
 	child := testutil.Spawn(b, testutil.Build(b, "loop", flags...), strconv.Itoa(threads), strconv.Itoa(benchPairs), "32", strconv.Itoa(depth))
@@ -69,8 +68,8 @@ func nsPerPairBelow(b *testing.B, threads, depth int, flags []string, attach fun
 
 func untraced(int) func() { return func() {} }
 
-// empty attaches programs that do nothing to the sites of a plan: what the
-// kernel takes for the traps alone.
+// empty attaches programs that do nothing to the sites of a plan: the cost of the
+// kernel's traps alone.
 func empty(b *testing.B) func(pid int) func() {
 	return func(pid int) func() {
 		p := planFor(b, plan.Options{PID: pid})
@@ -105,14 +104,14 @@ func planFor(b *testing.B, o plan.Options) *plan.Plan {
 	return p
 }
 
-// traced records with the given options and throws the records away. It fails
-// the benchmark if anything is lost.
+// traced records with the given options and discards the records. It fails the benchmark
+// if anything is lost.
 func traced(b *testing.B, o plan.Options) func(pid int) func() {
 	return observed(b, o, func(*trace.Record) {}, new(record.Stats))
 }
 
-// observed is traced for who wants to see the records and, once detached, what
-// was counted.
+// observed is traced with a function that gets the records and, after detaching, one that
+// gets the counts.
 func observed(b *testing.B, o plan.Options, watch func(rec *trace.Record), stats *record.Stats) func(pid int) func() {
 	return func(pid int) func() {
 		o.PID = pid
@@ -146,8 +145,8 @@ func observed(b *testing.B, o plan.Options, watch func(rec *trace.Record), stats
 	}
 }
 
-// BenchmarkOverhead compares what tracing costs the traced process with F, the
-// cost of empty programs at the same sites.
+// BenchmarkOverhead compares what tracing costs the traced process with F, the cost of
+// empty programs at the same sites.
 func BenchmarkOverhead(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, threads := range []int{1, 2} {
@@ -169,8 +168,8 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkBystander measures a process that is not traced while another one,
-// which waits, is: both use the same C library.
+// BenchmarkBystander measures a process that is not traced, while another process, which
+// waits, is traced: both use the same C library.
 func BenchmarkBystander(b *testing.B) {
 	testutil.NeedBPF(b)
 	s := samples{}
@@ -187,7 +186,7 @@ func BenchmarkBystander(b *testing.B) {
 	b.ReportMetric(s.median("ratio"), "ratio")
 }
 
-// cpu returns the CPU time this process has used.
+// cpu returns the CPU time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -196,8 +195,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkReader measures the tracer's own CPU time per event at full speed
-// of two producers: rings only, and with records, encoder and file.
+// BenchmarkReader measures the tracer's own CPU time per event with two producers at full
+// speed: for the rings only, and with records, encoder and file.
 func BenchmarkReader(b *testing.B) {
 	testutil.NeedBPF(b)
 	run := func(b *testing.B, read func(t *Tracer) int) {
@@ -265,7 +264,7 @@ func toFile(b *testing.B, t *Tracer) int {
 	return int(s.Calls)
 }
 
-// BenchmarkAttach measures putting all probes in and taking them out.
+// BenchmarkAttach measures attaching and detaching all probes.
 func BenchmarkAttach(b *testing.B) {
 	testutil.NeedBPF(b)
 	child := testutil.Spawn(b, testutil.Build(b, "loop"), "1")

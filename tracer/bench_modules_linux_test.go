@@ -17,9 +17,9 @@ func selectModules(b *testing.B, names ...string) []*modules.Module {
 	return all
 }
 
-// BenchmarkModulesBeside measures what a program pays for modules of which it calls
-// nothing, as a multiple of what it pays for memory alone, and for the arguments of
-// allocators. same is memory alone once more: how sure the others are.
+// BenchmarkModulesBeside measures what a program pays for resource modules whose
+// functions it does not call, as a multiple of the cost of memory alone, and for the
+// arguments of allocators. same is memory alone once more, to show the variation.
 func BenchmarkModulesBeside(b *testing.B) {
 	testutil.NeedBPF(b)
 	memory := plan.Options{Depth: plan.DefaultDepth, RingSize: 64 << 20}
@@ -43,13 +43,14 @@ func BenchmarkModulesBeside(b *testing.B) {
 	}
 }
 
-// BenchmarkModules measures what a call costs that a module tells of, with its stack.
+// BenchmarkModules measures the cost of a call that a resource module records, with its
+// stack.
 func BenchmarkModules(b *testing.B) {
 	testutil.NeedBPF(b)
 	for module, x := range map[string]struct {
 		work  string
 		n     int
-		calls float64 // in an operation
+		calls float64 // per operation
 	}{
 		"lock":        {"locks", 300_000, 2},
 		"memtransfer": {"copies", 500_000, 1},

@@ -8,9 +8,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// BenchmarkOperators compares what the names of C++ operators cost with F, as
-// BenchmarkOverhead does: a pair of new and delete meets three probes more, that of
-// new and, since the sized delete jumps to the plain one, two of delete.
+// BenchmarkOperators compares the cost of the names of C++ operators with F, as in
+// BenchmarkOverhead. A pair of new and delete meets three more probes: that of new and,
+// since the sized delete jumps to the plain one, two of delete.
 func BenchmarkOperators(b *testing.B) {
 	testutil.NeedBPF(b)
 	program := testutil.Build(b, "loop_cxx")

@@ -17,17 +17,17 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// workload is what a program does that nobody made for us: some hundred
-// thousand allocations, which untraced take it a few tenths of a second at
-// most.
+// workload is the work of a program that was not written for these benchmarks: some
+// hundred thousand allocations, which take a few tenths of a second at most without
+// tracing.
 type workload struct {
 	name string
-	// start starts the program and waits until it waits; work has it go on.
+	// start starts the program and waits until it is ready; work lets it continue.
 	start func(b *testing.B) (cmd *exec.Cmd, child *testutil.Child, work func())
 }
 
-// cost runs the workload with what attach does to it and returns the CPU time
-// that it spent on its work, from the gate to its end.
+// cost runs the workload while attach is in effect and returns the CPU time that the
+// program spent on it, from the gate to its end.
 func (w *workload) cost(b *testing.B, attach func(pid int) (detach func())) float64 {
 	b.Helper()
 	cmd, child, work := w.start(b)
@@ -42,7 +42,7 @@ func (w *workload) cost(b *testing.B, attach func(pid int) (detach func())) floa
 // used returns the CPU time that a process has used so far.
 func used(b *testing.B, pid int) time.Duration {
 	b.Helper()
-	const scheduler = 2 // of the clocks of a process, as in clock_getcpuclockid(3)
+	const scheduler = 2 // number of the clock among those of a process, as in clock_getcpuclockid(3)
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &ts); err != nil {
 		b.Fatal(err)
@@ -50,9 +50,9 @@ func used(b *testing.B, pid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// BenchmarkRealStacks compares what stacks cost programs of the distribution,
-// which have no frame pointers, with F, as BenchmarkOverhead does. The helper
-// of the kernel finds one frame there and is no alternative.
+// BenchmarkRealStacks compares the cost of stacks of the distribution's programs, which
+// have no frame pointers, with F, as in BenchmarkOverhead. The kernel's helper finds only
+// one frame there and is no alternative.
 func BenchmarkRealStacks(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, w := range workloads() {
@@ -93,7 +93,7 @@ func (w *workload) compare(b *testing.B) {
 	}
 }
 
-// stacksSeen is what a traced run was like.
+// stacksSeen counts the stacks of a traced run.
 type stacksSeen struct {
 	record.Stats
 	frames uint64
@@ -148,8 +148,8 @@ db.execute("select b, count(*), sum(c) from t group by a % 100 order by b").fetc
 	}
 }
 
-// pythonWorkload runs a script behind the gate. The interpreter's own allocator,
-// which serves small objects, is used or not.
+// pythonWorkload runs a script after the gate. The interpreter's own allocator, which
+// serves small objects, is switched on or off.
 func pythonWorkload(name, allocator, imports, script string) workload {
 	const gate = "\nimport os\nos.write(3, b'ready\\n')\nos.read(4, 1)\n"
 	return workload{name, func(b *testing.B) (*exec.Cmd, *testutil.Child, func()) {
@@ -168,18 +168,17 @@ func startSQLite(b *testing.B) (*exec.Cmd, *testutil.Child, func()) {
 		" select a, group_concat(b) from t where b like '%7%' group by a % 100 order by b; select json_group_array(b) from t;\n"
 	cmd := exec.Command(installed(b, "sqlite3"), ":memory:")
 	child, feed := fed(b, cmd, "select 'up';", "up")
-	return cmd, child, func() { say(b, feed, script) }
+	return cmd, child, func() { finishWith(b, feed, script) }
 }
 
 func startCompiler(b *testing.B) (*exec.Cmd, *testutil.Child, func()) {
 	text := generated(b)
 	cmd := compiler(b, "-O1")
 	child, feed := compiling(b, cmd)
-	return cmd, child, func() { say(b, feed, text) }
+	return cmd, child, func() { finishWith(b, feed, text) }
 }
 
-// generated returns preprocessed C++ that keeps the compiler busy for a third of
-// a second.
+// generated returns preprocessed C++ that takes the compiler a third of a second.
 func generated(b *testing.B) string {
 	b.Helper()
 	var text strings.Builder

@@ -10,8 +10,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// subscribing attaches nothing but a source of the kernel's records about mappings and
-// names, so many times: on a machine with more CPUs threads have as many more events.
+// subscribing attaches only a source of the kernel's records about mappings and names,
+// the given number of times: this stands for a machine with more CPUs, where threads have
+// that many more events.
 func subscribing(b *testing.B, way plan.Sideband, times int) func(pid int) (detach func()) {
 	return func(pid int) func() {
 		s := openedSideband(b, pid, way)
@@ -36,9 +37,9 @@ func subscribing(b *testing.B, way plan.Sideband, times int) func(pid int) (deta
 	}
 }
 
-// BenchmarkSideband measures what the kernel's records about mappings and names cost the
-// process that they are about, beside all else that tracing is: for each thread that it
-// makes, and for each switch between two of its threads.
+// BenchmarkSideband measures what the kernel's records about mappings and names add to
+// the cost of tracing for the recorded process: for each thread that it makes, and for
+// each switch between two of its threads.
 func BenchmarkSideband(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, x := range []struct {
@@ -61,8 +62,8 @@ func BenchmarkSideband(b *testing.B) {
 	}
 }
 
-// BenchmarkSubscribe measures how long it takes to subscribe to the records of a
-// process with so many threads, and to end that.
+// BenchmarkSubscribe measures how long it takes to subscribe to the records of a process
+// with a given number of threads, and to end the subscription.
 func BenchmarkSubscribe(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, threads := range []int{1, 8, 500} {

@@ -8,9 +8,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// BenchmarkStacks compares what stacks cost a process without frame pointers
-// with F, as BenchmarkOverhead does. Of the loop program's own and the C
-// library's there are four.
+// BenchmarkStacks compares the cost of stacks of a process without frame pointers with F,
+// as in BenchmarkOverhead. The loop program and the C library have four frames.
 func BenchmarkStacks(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, frames := range []int{6, 20, 40} {
@@ -19,8 +18,8 @@ func BenchmarkStacks(b *testing.B) {
 	b.Run("frame-pointers/frames=20", func(b *testing.B) { compareStacks(b, 16) })
 }
 
-// compareStacks measures the variants with depth more frames on the stack of a
-// program that is compiled with flags.
+// compareStacks measures the variants with depth more frames on the stack of a program
+// compiled with flags.
 func compareStacks(b *testing.B, depth int, flags ...string) {
 	variants := []struct {
 		name    string

@@ -24,9 +24,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// BenchmarkTables measures making the unwind tables of a whole process and
-// bringing them into the kernel, as attaching does it. The files are in the
-// page cache, since the process has been started.
+// BenchmarkTables measures making the unwind tables of a whole process and installing
+// them in the kernel, as attaching does. The files are in the page cache, since the
+// process has been started.
 func BenchmarkTables(b *testing.B) {
 	testutil.NeedBPF(b)
 	processes := []struct {
@@ -81,7 +81,7 @@ func measureTables(b *testing.B, pid int) {
 	}
 }
 
-// register measures what makes the tables of a process known to the programs.
+// register measures registering the tables of a process with the programs.
 func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 	b.Helper()
 	before := ownMemory(b)
@@ -106,7 +106,7 @@ func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 	s.add("alloc-MB", float64(after.allocated-before.allocated)/1e6)
 }
 
-// rowsOf returns how many rows the kernel has.
+// rowsOf returns the number of rows in the kernel.
 func rowsOf(k *kernel) (n int) {
 	for _, t := range k.tables.Files {
 		n += int(t.Rows)
@@ -114,13 +114,13 @@ func rowsOf(k *kernel) (n int) {
 	return n
 }
 
-// kernelMemory returns the bytes that the kernel charges for tables, rules and
-// mappings, and for the maps that hold them.
+// kernelMemory returns the bytes that the kernel charges for tables, rules and mappings,
+// and for the maps that hold them.
 func kernelMemory(b *testing.B, k *kernel) uint64 {
 	b.Helper()
 	total := memlock(b, k.objects.Tables) + memlock(b, k.objects.Rules) + memlock(b, k.objects.Spaces)
 	inner := func(outer *ebpf.Map, slot uint32) {
-		m := behind(b, outer, slot)
+		m := innerMap(b, outer, slot)
 		defer m.Close()
 		total += memlock(b, m)
 	}
@@ -133,8 +133,8 @@ func kernelMemory(b *testing.B, k *kernel) uint64 {
 	return total
 }
 
-// behind returns the map in a slot of an outer map.
-func behind(b *testing.B, outer *ebpf.Map, slot uint32) *ebpf.Map {
+// innerMap returns the map in a slot of an outer map.
+func innerMap(b *testing.B, outer *ebpf.Map, slot uint32) *ebpf.Map {
 	b.Helper()
 	var m *ebpf.Map
 	if err := outer.Lookup(slot, &m); err != nil {
@@ -151,7 +151,7 @@ func memlock(b *testing.B, m *ebpf.Map) uint64 {
 	}
 	bytes, ok := info.Memlock()
 	if !ok {
-		b.Fatal("the kernel does not say how much memory a map has")
+		b.Fatal("the kernel does not report the memory of a map")
 	}
 	return bytes
 }
@@ -159,11 +159,10 @@ func memlock(b *testing.B, m *ebpf.Map) uint64 {
 // usage is what this process uses.
 type usage struct {
 	rss       float64 // MB, without garbage
-	allocated uint64  // bytes so far
+	allocated uint64  // bytes allocated so far
 }
 
-// ownMemory measures this process and makes its resident set of now the largest
-// one so far.
+// ownMemory measures this process and resets the peak of its resident set.
 func ownMemory(b *testing.B) usage {
 	b.Helper()
 	debug.FreeOSMemory()
@@ -175,7 +174,7 @@ func ownMemory(b *testing.B) usage {
 	return usage{peakRSS(b), m.TotalAlloc}
 }
 
-// peakRSS returns the largest resident set of this process so far, in MB.
+// peakRSS returns the peak of this process's resident set, in MB.
 func peakRSS(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -191,8 +190,8 @@ func peakRSS(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkLateTables measures how long after a library was mapped the programs
-// have its table, while a trace goes on.
+// BenchmarkLateTables measures how long it takes, during a trace, from the mapping of a
+// library until the programs have its table.
 func BenchmarkLateTables(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, name := range []string{"libgcc_s.so.1", "libstdc++.so.6", "libpython3.11.so.1.0", "libLLVM-14.so.1"} {
@@ -214,8 +213,8 @@ func BenchmarkLateTables(b *testing.B) {
 	}
 }
 
-// lateTable has a program open a library and returns how many nanoseconds later
-// its table is in use.
+// lateTable has a program open a library and returns after how many ns its table is in
+// use.
 func lateTable(b *testing.B, path string) uint64 {
 	b.Helper()
 	script := "ctypes.CDLL('" + path + "')\nos.read(4, 1)"
@@ -255,8 +254,8 @@ type view struct {
 	code []object.ProbeMapping
 }
 
-// inPlace waits until the programs use a table for the mapping that mapped
-// tells of, and returns how many nanoseconds after its time that is.
+// inPlace waits until the programs use a table for the mapping in a record from mapped,
+// and returns how many ns after the record's time that is.
 func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) uint64 {
 	b.Helper()
 	const resolution = 250 * time.Microsecond
@@ -292,7 +291,7 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 // spaceOf returns the mappings of a process as the programs have them.
 func spaceOf(b *testing.B, k *kernel, target object.ProbeTarget) []object.ProbeMapping {
 	b.Helper()
-	space := behind(b, k.objects.Spaces, target.Space)
+	space := innerMap(b, k.objects.Spaces, target.Space)
 	defer space.Close()
 	code := make([]object.ProbeMapping, space.MaxEntries()-1)
 	for i := range code {

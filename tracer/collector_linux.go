@@ -176,7 +176,7 @@ func (c *collector) drain() error {
 		time.Sleep(pollShortest)
 	}
 	if g := c.governor; g != nil && g.incomplete() {
-		c.addPause(g.since, end)
+		c.addGap(g.since, end)
 	}
 	if c.lastAudit() {
 		c.poll() // the kernel's records of what the audit found may have arrived

@@ -11,10 +11,10 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// flood is a source that has more events than fit, for some polls.
+// flood is a source that has more events than fit, for a number of polls.
 type flood struct {
-	event int // an eventfd
-	polls int // left
+	event int // eventfd
+	polls int // polls left
 }
 
 func (f *flood) Poll(now uint64, to *order.Intake) uint64 {
@@ -41,8 +41,8 @@ func newEvent(t *testing.T) int {
 	return fd
 }
 
-// A reader that is slower than the process always leaves something in the rings.
-// That must not put off the end of the recording.
+// A reader that is slower than the process always leaves events in the rings. That must
+// not delay the end of the recording.
 func TestStopWhileTheRingsAreFull(t *testing.T) {
 	counters := func(n uint32) *ebpf.Map {
 		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: n})
@@ -83,11 +83,11 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 	}
 }
 
-// The end of a program, seen as a list without mappings, is no unmapping.
+// A list without mappings means that the process has ended, and unmaps nothing.
 func TestSnapshotOfNothing(t *testing.T) {
 	c := collector{snapshot: func() ([]process.Mapping, error) { return nil, nil }}
 	c.addSnapshot()
 	if c.sideCount != 0 {
-		t.Errorf("%d records were told", c.sideCount)
+		t.Errorf("%d sides were added", c.sideCount)
 	}
 }

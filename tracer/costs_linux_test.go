@@ -19,7 +19,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// What a probe costs can be measured with each way to attach, and is something.
+// The cost of a probe can be measured with each mechanism, and is not zero.
 func TestMeasureCosts(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, m := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
@@ -28,7 +28,7 @@ func TestMeasureCosts(t *testing.T) {
 				t.Skipf("SKIPPED-KERNEL: %v", err)
 			}
 			c, err := host.MeasureCosts(m)
-			if err != nil || c.Entry <= 0 || c.Return < 0 { // a return may cost less than the figures vary
+			if err != nil || c.Entry <= 0 || c.Return < 0 { // the cost of a return may be smaller than the variation
 				t.Errorf("%+v, %v", c, err)
 			}
 			t.Logf("%v at an entry, %v at a return", c.Entry, c.Return)
@@ -36,8 +36,8 @@ func TestMeasureCosts(t *testing.T) {
 	}
 }
 
-// Hits count each probe that was hit: of malloc two, of free one, whether the call is
-// recorded, left out for its size, or lost.
+// Each probe that is hit counts: two for malloc, one for free, whether the call is
+// recorded, filtered by its size, or lost.
 func TestHits(t *testing.T) {
 	testutil.NeedBPF(t)
 	const pairs = 1000

@@ -8,8 +8,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// A process that ends has no thread that goes on when its main thread has ended,
-// however closely it is looked at.
+// When a process ends, no thread is taken to continue after the main thread has ended,
+// however closely it is checked.
 func TestNoCarrierAtTheEnd(t *testing.T) {
 	program := testutil.Build(t, "alloc")
 	rounds := 200
@@ -25,15 +25,15 @@ func TestNoCarrierAtTheEnd(t *testing.T) {
 		for {
 			tid, settled := dying.Carrier()
 			if settled && tid != 0 && tid != child.PID {
-				// Between two instructions of the kernel a thread that is being killed has
-				// neither the signal nor the flag, and a processor may stop there.
+				// Between two instructions of the kernel, a thread that is being killed
+				// has neither the signal nor the flag, and a processor may stop there.
 				stat, err := proc.ReadStat(tid)
 				t.Logf("thread %d looked alive, and now: %+v, %v", tid, stat, err)
 				looked++
 				break
 			}
 			if _, err := proc.ReadStatus(child.PID); err != nil {
-				break // it has been waited for
+				break // its parent has waited for it
 			}
 		}
 		child.Close()
@@ -44,8 +44,9 @@ func TestNoCarrierAtTheEnd(t *testing.T) {
 	}
 }
 
-// A main thread that is about to end carries nothing any more, though its state does not
-// say so yet: the kernel has told its end by then, which is told once.
+// A main thread that is about to end no longer counts as a carrier, although its state
+// does not show it yet: the kernel has written the record of its end by then, and writes
+// it once.
 func TestMainThreadIsNoCarrierAtItsEnd(t *testing.T) {
 	program := leaderlessProgram(t)
 	rounds := 200
@@ -64,7 +65,7 @@ func TestMainThreadIsNoCarrierAtItsEnd(t *testing.T) {
 			}
 			tid, settled := traced.Carrier()
 			if tid == child.PID && settled && before.Exiting() {
-				t.Fatal("the main thread was ending, and was taken to go on")
+				t.Fatal("the main thread was ending, but counted as one that continues")
 			}
 			if tid != child.PID && settled {
 				break

@@ -11,9 +11,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// After exec the trace has the new program's mappings and goes on with its
-// calls, if it uses the same C library. Each way to know sites gets on with the
-// library being elsewhere then.
+// After an exec the trace has the new program's mappings, and its calls if it uses the
+// same C library. With each way to find sites, the library may be at another address
+// then.
 func TestExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, execTracedAllWays)
@@ -27,14 +27,14 @@ func execTracedAllWays(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// execTraced records a program that becomes another one, the last argument of cmd.
+// execTraced records a program that executes another one, the last argument of cmd.
 func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *plan.Options)) {
 	every := cmd.Args[len(cmd.Args)-1]
 	child := testutil.Start(t, cmd)
 	child.Ready()
 	r := attachTo(t, child.PID, change)
 	child.Go()
-	child.Ready() // of the second program
+	child.Ready() // the second program
 	child.Go()
 	child.Succeed()
 	records := r.end()
@@ -75,9 +75,9 @@ func execTraced(t *testing.T, cmd *exec.Cmd, change func(o *plan.Options)) {
 	}
 }
 
-// A process can become one of the other width and back. Its calls of the library
-// that the trace began with are in it, those of the other one are said to be
-// missing while that is in use.
+// A process can execute a program of the other width, and then one of its own again.
+// Calls of the library that the trace began with are recorded; while the other one is in
+// use, calls are reported as missing.
 func TestExecOfTheOtherWidth(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, execOtherWidth)
@@ -98,18 +98,18 @@ func execOtherWidth(t *testing.T, build testutil.Builder) {
 		}
 	})
 	child.Go()
-	child.Ready() // of the second program
+	child.Ready() // the second program
 	if !<-unprobed {
 		t.Error("the other library counts as probed")
 	}
 	child.Go()
-	child.Ready() // of the third
+	child.Ready() // the third program
 	<-unprobed
 	child.Go()
 	child.Succeed()
-	<-unprobed // of true
+	<-unprobed // unprobed was true
 	records := r.end()
-	made := map[int]int{} // calls of malloc(100), by the execs before them
+	made := map[int]int{} // calls of malloc(100), by the number of execs before them
 	execs := 0
 	for _, rec := range records {
 		switch {
@@ -128,8 +128,9 @@ func execOtherWidth(t *testing.T, build testutil.Builder) {
 	r.whole()
 }
 
-// A process can become another program while the probes go in. Calls of one with
-// another library are missing from the start, those of one with the same are not.
+// A process can execute another program while the probes are attached. Calls of a program
+// with another library are missing from the start; calls of one with the same library are
+// not.
 func TestExecBeforeTheProbes(t *testing.T) {
 	testutil.NeedBPF(t)
 	for name, test := range map[string]struct {
@@ -144,7 +145,7 @@ func TestExecBeforeTheProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 			child.Go()
-			child.Ready() // of the second program
+			child.Ready() // the second program
 			tracer, err := Open(p)
 			if err != nil {
 				t.Fatal(err)

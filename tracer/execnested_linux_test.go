@@ -9,9 +9,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// After exec the library is elsewhere, and the tracer knows only when it gets to it.
-// Calls that the allocator makes of itself until then count once all the same. Here
-// nobody reads before the second program has ended.
+// After an exec the library is at another address, which the tracer learns only later.
+// Calls that the allocator makes to itself until then still count once. Here nothing
+// reads events before the second program has ended.
 func TestNestedCallsAfterExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -37,7 +37,7 @@ func nestedAfterExec(t *testing.T, build testutil.Builder, change func(o *plan.O
 		t.Fatal(err)
 	}
 	child.Go()
-	child.Ready() // of the second program
+	child.Ready() // the second program
 	child.Go()
 	child.Succeed()
 	r := &recording{t: t, tracer: tracer, done: make(chan error, 1)}

@@ -19,8 +19,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// lookPause is the shortest time between two looks at a process's files.
-const lookPause = 20 * time.Millisecond
+// lookWait is the shortest time between two looks at a process's files.
+const lookWait = 20 * time.Millisecond
 
 // functionProbes holds what a tracer has in the kernel for traced functions. It has its
 // own keepers, one for the functions found at the start and one for each look that found
@@ -186,7 +186,7 @@ func (n *functionProbes) follow(watch func(fd int) error) error {
 		}
 	}
 	n.running.Go(func() {
-		pause := time.NewTimer(lookPause)
+		pause := time.NewTimer(lookWait)
 		defer pause.Stop()
 		for {
 			select {
@@ -198,7 +198,7 @@ func (n *functionProbes) follow(watch func(fd int) error) error {
 			if err := n.look(); err != nil && !errors.Is(err, host.ErrNoProcess) {
 				n.plan.Options.Warnf("probe functions of new files: %v", err)
 			}
-			pause.Reset(lookPause) // limits the looks at a process that maps files all the time
+			pause.Reset(lookWait) // limits the looks at a process that maps files all the time
 			select {
 			case <-n.stopping:
 				return

@@ -16,7 +16,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// governed is a governor whose probes say what is done with them.
+// governed returns a governor whose probe functions record what they were called for.
 func governed(limit uint64) (*governor, *[]string) {
 	var done []string
 	note := func(what string) func() error {
@@ -34,7 +34,7 @@ func governed(limit uint64) (*governor, *[]string) {
 
 const second = uint64(time.Second)
 
-// Nothing happens below the limit, period for period.
+// Below the limit nothing happens, in any period.
 func TestNoPauseBelowTheLimit(t *testing.T) {
 	g, done := governed(1000)
 	for n := range uint64(5) {
@@ -52,8 +52,8 @@ func TestNoPauseBelowTheLimit(t *testing.T) {
 	}
 }
 
-// A pause contains the moments in which the programs are switched off and on: whatever
-// is missing for it was called between its beginning and its end.
+// A pause includes the moments in which the programs are switched off and on: all calls
+// missing because of it are between its beginning and its end.
 func TestPauseContainsItsEdges(t *testing.T) {
 	g, _ := governed(1)
 	var off, on uint64
@@ -82,7 +82,7 @@ func TestPauseContainsItsEdges(t *testing.T) {
 	}
 }
 
-// steps takes a step once the goroutine is through.
+// steps calls step after the goroutine has finished.
 func (g *governor) steps(t *testing.T, now uint64) (over bool) {
 	t.Helper()
 	g.running.Wait()
@@ -94,12 +94,12 @@ func (g *governor) steps(t *testing.T, now uint64) (over bool) {
 	return over
 }
 
-// A pause is as long as it takes for the calls to be no more than the limit allows,
-// those counted that are told of when it has begun, and not shorter than a second.
+// A pause lasts until the calls are no more than the limit allows, including calls
+// reported after it has begun, and at least a second.
 func TestLengthOfPause(t *testing.T) {
 	for name, test := range map[string]struct {
 		taken   []int
-		at      uint64 // when the first were taken, within the period
+		at      uint64 // when the first calls were taken, within the period
 		minimum uint64 // the end of the pause, from the start of the period
 	}{
 		"much":       {taken: []int{5000}, minimum: 5 * second},
@@ -128,8 +128,8 @@ func TestLengthOfPause(t *testing.T) {
 	}
 }
 
-// A process that has ended cannot be attached to again, and that is no error of the
-// trace. Others are.
+// Probes cannot be attached to a process that has ended, which is not an error of the
+// trace. Other failures are.
 func TestPauseThatCannotEnd(t *testing.T) {
 	g, done := governed(1)
 	g.state, g.since = governAttaching, 1
@@ -137,7 +137,7 @@ func TestPauseThatCannotEnd(t *testing.T) {
 	if g.steps(t, 2) || !g.paused() || g.steps(t, 3) || len(*done) > 0 {
 		t.Errorf("%+v: %v", g, *done)
 	}
-	// If only the thread has ended another is tried.
+	// If only the thread has ended, another one is tried.
 	g.carrier = func() (int, bool) { return 5, true }
 	g.state = governAttaching
 	g.moved <- unix.ESRCH
@@ -154,9 +154,9 @@ func TestPauseThatCannotEnd(t *testing.T) {
 	}
 }
 
-// Too many calls take the probes out: the code is as in the files for the time, no
-// call is recorded, and the trace says so. On the average there are as many as are
-// allowed. What was under way at the beginning of a pause confuses nothing behind it.
+// Too many calls detach the probes: in a pause the code is as in the files, no call is
+// recorded, and the trace reports the pause. On average there are as many calls as the
+// limit allows. Calls that were open when a pause began do not confuse later ones.
 func TestMaxRate(t *testing.T) {
 	testutil.NeedBPF(t)
 	const limit, threads, enough = 10_000, 2, 2
@@ -205,8 +205,8 @@ func TestMaxRate(t *testing.T) {
 	}
 }
 
-// average checks that there have been no more calls than allowed whenever a pause
-// ended, but for one that ended with the trace.
+// average checks that, whenever a pause ended, there had been no more calls than allowed,
+// except for one that ended with the trace.
 func average(t *testing.T, records []*trace.Record, began, limit uint64) {
 	t.Helper()
 	calls, last := uint64(0), records[len(records)-1].Time
@@ -228,9 +228,9 @@ func average(t *testing.T, records []*trace.Record, began, limit uint64) {
 	}
 }
 
-// pausesHold checks the pauses of a trace of malloc(32) and free. A call that was
-// just being recorded when a pause began, one of each thread, may be in it, and those of
-// the moments in which the programs were switched off and on.
+// pausesHold checks the pauses in a trace of malloc(32) and free. A pause may contain a
+// call of each thread that was being recorded when it began, and the calls from while the
+// programs were switched off and on.
 func pausesHold(t *testing.T, records []*trace.Record, threads int) {
 	t.Helper()
 	var paused time.Duration
@@ -263,7 +263,7 @@ func pausesHold(t *testing.T, records []*trace.Record, threads int) {
 	}
 }
 
-// A trace can end in a pause, which ends with it.
+// A trace can end in a pause, which then ends with it.
 func TestEndInAPause(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1")

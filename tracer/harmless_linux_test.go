@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// everyWayEnv asks for each program of TestHarmless by each way. Otherwise each is
-// traced by the best way and by one of the others, in turn: to take out one perf
+// everyWayEnv selects every way for each program of TestHarmless. Otherwise each program
+// is traced in the best way and in one of the others, in turn, because removing one perf
 // event per probe takes seconds.
 const everyWayEnv = "RTRACE_EVERY_WAY"
 
-// harmless is a program whose output and exit code say whether it was disturbed.
+// harmless is a program whose output and exit code show whether it was disturbed.
 type harmless struct {
 	name, how, rounds string
 }
@@ -32,11 +32,11 @@ var harmlessPrograms = func() (all []harmless) {
 	return all
 }()
 
-// leaves is the one that leaves calls by jumps, which are lost.
+// leaves is the program that leaves calls by jumps; those calls are lost.
 const leaves = "jumps"
 
-// Programs that a tracer could disturb do what they do untraced: the same output
-// and the same exit code. That their calls are in the trace other tests show.
+// Programs that a tracer could disturb behave as without tracing: same output, same exit
+// code. Other tests check that the trace has their calls.
 func TestHarmless(t *testing.T) {
 	testutil.NeedBPF(t)
 	turn := byTurn
@@ -47,7 +47,7 @@ func TestHarmless(t *testing.T) {
 				undisturbed(t, turn(t, i), p.how == leaves, func() *exec.Cmd { return exec.Command(program, p.how, p.rounds) })
 			})
 		}
-		turn = func(t *testing.T, _ int) []way { return ways(t)[:1] } // is enough for the second width
+		turn = func(t *testing.T, _ int) []way { return ways(t)[:1] } // one way suffices for the second width
 	})
 	t.Run("cgo", func(t *testing.T) {
 		program := testutil.BuildCgo(t, "cgo")
@@ -55,7 +55,7 @@ func TestHarmless(t *testing.T) {
 	})
 }
 
-// byTurn returns the ways by which program i is traced.
+// byTurn returns the ways in which program i is traced.
 func byTurn(t *testing.T, i int) []way {
 	t.Helper()
 	all := ways(t)
@@ -68,7 +68,7 @@ func byTurn(t *testing.T, i int) []way {
 	return []way{all[0], all[1+i%(len(all)-1)]}
 }
 
-// undisturbed runs a program alone and traced.
+// undisturbed runs a program alone and traced, and compares the runs.
 func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd) {
 	t.Helper()
 	alone := testutil.Start(t, command())
@@ -80,7 +80,7 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 	}
 	for _, way := range all {
 		t.Run(way.name, func(t *testing.T) {
-			t.Parallel() // they wait more than they work
+			t.Parallel() // the tests mostly wait
 			child := testutil.Start(t, command())
 			child.Ready()
 			r := attachTo(t, child.PID, way.set)
@@ -100,7 +100,7 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 			}
 			s.Lost[order.LossMissedReturn] = 0
 			if r.tracer.plan.Mechanism() == host.MechanismPerf {
-				s.Lost[order.LossProbesMoved] = 0 // the main thread may end before the others
+				s.Lost[order.LossProbesMoved] = 0 // the main thread may end before the others do
 			}
 			if n := s.Losses(); n > 0 {
 				t.Errorf("lost: %v", s.Lost)

@@ -14,7 +14,7 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// ranges is a set of addresses: disjoint, by address.
+// ranges is a set of addresses: disjoint ranges, sorted by address.
 type ranges []process.Extent
 
 func (r *ranges) add(x process.Extent) {
@@ -31,10 +31,10 @@ func (r ranges) has(x process.Extent) bool {
 	return i < len(r) && r[i].Start <= x.Start
 }
 
-// insideHeap fails the test unless every block that the trace shows alive is
-// where the heap has grown to before. It returns what the heap was in the end.
-// Blocks from before the trace may have mappings of their own, which nothing
-// tells of: where realloc leaves them in place they are not looked at.
+// insideHeap fails the test unless each live block in the trace is in a part of the heap
+// whose growth was recorded before. It returns the heap at the end. Blocks from before
+// the trace may have mappings of their own, which no record contains: blocks that realloc
+// leaves in place there are not checked.
 func insideHeap(t *testing.T, records []*trace.Record) ranges {
 	t.Helper()
 	var heap ranges
@@ -79,7 +79,7 @@ func insideHeap(t *testing.T, records []*trace.Record) ranges {
 	return heap
 }
 
-// The blocks of programs that we have are in the heap, however events get here.
+// The blocks of our test programs are in the recorded heap, whatever way events take.
 func TestBlocksAreInTheHeap(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, program := range [][]string{
@@ -87,7 +87,7 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 	} {
 		all := ways(t)
 		if program[0] != "heapgrow" && program[0] != "realloc_race" {
-			all = all[:len(all)/2] // perf events take seconds to remove
+			all = all[:len(all)/2] // removing perf events takes seconds
 		}
 		for _, way := range all {
 			t.Run(program[0]+"-"+way.name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestBlocksAreInTheHeap(t *testing.T) {
 	}
 }
 
-// What the reading at the start has seen is not told twice.
-func TestHeapTold(t *testing.T) {
+// Growth that the first records include is not recorded again.
+func TestHeapIncludesGrowth(t *testing.T) {
 	h := record.Heap{Regions: []process.Extent{{Start: 0x1000, End: 0x5000}, {Start: 0x9000, End: 0xa000}}, Seen: 100}
 	for _, test := range []struct {
 		name             string
@@ -124,7 +124,7 @@ func TestHeapTold(t *testing.T) {
 	}
 }
 
-// Without the option there is nothing about the heap, and no probe for it.
+// Without the option the trace has no heap records, and no probes are attached for them.
 func TestNoHeapGrowth(t *testing.T) {
 	testutil.NeedBPF(t)
 	r, _, records := traceRun(t, nil, testutil.Build(t, "heapgrow"))
@@ -132,11 +132,11 @@ func TestNoHeapGrowth(t *testing.T) {
 		t.Errorf("%d growths in the trace", n)
 	}
 	if n := len(r.tracer.Plan().Growths()); n != 0 {
-		t.Errorf("%d calls are probed", n)
+		t.Errorf("%d calls have probes", n)
 	}
 }
 
-// What a heap is and what only looks like one.
+// HeapFinder finds heaps, and not what only looks like one.
 func TestFindHeap(t *testing.T) {
 	for i := range process.Machines {
 		t.Run(process.Machines[i].ELF.String(), func(t *testing.T) { findHeap(t, &process.Machines[i]) })

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Programs that nobody made for us, with threads, and before the programs a
-// heap of their start.
+// Programs that were not written for these tests, with threads, and with a heap from
+// before the trace.
 func TestBlocksOfRealProgramsAreInTheHeap(t *testing.T) {
 	testutil.NeedBPF(t)
 	grows := func(o *plan.Options) { o.HeapGrowth = true }
@@ -46,7 +46,7 @@ threads = [threading.Thread(target=work) for i in range(3)]
 			t.Errorf("the heaps of several threads are only %#x", heap)
 		}
 	})
-	// The trace begins while all threads are at it.
+	// The trace begins while all threads allocate.
 	t.Run("python3, busy", func(t *testing.T) {
 		const script = `import os, threading
 def work(last):
@@ -80,7 +80,7 @@ last.set(); [x.join() for x in threads]`
 	t.Run("sqlite3", func(t *testing.T) {
 		child, feed := fed(t, exec.Command(installed(t, "sqlite3"), ":memory:"), "select 'up';", "up")
 		r := attachTo(t, child.PID, grows)
-		say(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
+		finishWith(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
 			" insert into t select i,'text '||i from n; create index ti on t(b);"+
 			" select a, group_concat(b) from t where b like '%7%' group by a % 100 order by b; select json_group_array(b) from t;\n")
 		child.Succeed()
@@ -90,7 +90,7 @@ last.set(); [x.join() for x in threads]`
 	})
 }
 
-// After exec the heap is the new program's, which grows from nothing.
+// After an exec the heap is that of the new program, which grows from nothing.
 func TestHeapAfterExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapAfterExec)
@@ -101,7 +101,7 @@ func heapAfterExec(t *testing.T, build testutil.Builder) {
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *plan.Options) { o.HeapGrowth = true })
 	child.Go()
-	child.Ready() // of the second program
+	child.Ready() // the second program
 	child.Go()
 	child.Succeed()
 	records := r.end()
@@ -109,11 +109,11 @@ func heapAfterExec(t *testing.T, build testutil.Builder) {
 	insideHeap(t, records)
 	i := slices.IndexFunc(records, func(rec *trace.Record) bool { return rec.Kind == trace.KindExec })
 	if i < 0 || len(ofKind(records[i:], trace.KindHeapGrow)) < 1900 {
-		t.Errorf("no growth behind the exec, which is record %d of %d", i, len(records))
+		t.Errorf("no growth after the exec, which is record %d of %d", i, len(records))
 	}
 }
 
-// What the oldest kernels have records the same.
+// The mechanisms of the oldest kernels record the same.
 func TestHeapGrowthOldest(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthOldest)
@@ -128,8 +128,8 @@ func heapGrowthOldest(t *testing.T, build testutil.Builder) {
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
 }
 
-// A signal between the allocator's call for memory and its return: what cannot
-// be known of the growth then is counted, and what comes after it is right.
+// A signal interrupts the allocator between its call for memory and the return. Growth
+// that cannot be known then is counted as lost, and what follows is correct.
 func TestHeapGrowthAndSignals(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthAndSignals)
@@ -142,7 +142,7 @@ func heapGrowthAndSignals(t *testing.T, build testutil.Builder) {
 		lost  [order.LossCount]uint64
 	}{
 		"inside": {[]uint64{inner, last}, [order.LossCount]uint64{order.LossNesting: 1}},
-		// malloc did not return, nor did its call of mmap.
+		// malloc did not return, and neither did its call of mmap.
 		"leave": {[]uint64{last}, [order.LossCount]uint64{order.LossMissedReturn: 2}},
 	} {
 		t.Run(how, func(t *testing.T) {

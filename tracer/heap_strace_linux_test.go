@@ -20,9 +20,9 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// The growth of the heap is, thread by thread and call by call, what strace sees
-// of the same process at the same time, without what the program asked for
-// itself.
+// The growth of the heap agrees, thread by thread and call by call, with what strace
+// prints for the same process at the same time, without what the program itself
+// requested.
 func TestHeapGrowthAsStraceSeesIt(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, heapGrowthAsStraceSeesIt)
@@ -63,7 +63,7 @@ func heapGrowthAsStraceSeesIt(t *testing.T, build testutil.Builder) {
 				t.Errorf("heaps at the start: %v, want %v, of the mappings\n%v", atAttach, want, maps)
 			}
 			if len(report.Maps) != 8 {
-				t.Fatalf("the program says of %d mappings of its own, not 8", len(report.Maps))
+				t.Fatalf("the program reports %d own mappings, want 8", len(report.Maps))
 			}
 			want := grownByStrace(t, log(), maps, report.Maps)
 			if len(want) != 4 || len(want[report.TIDs[0]]) < 30 {
@@ -96,9 +96,9 @@ func firstDifference(got, want []process.Extent) string {
 	return fmt.Sprintf("%d growths, want %d; the %dth is %s, want %s", len(got), len(want), i, at(got), at(want))
 }
 
-// heapsByShape says where heaps are by the text of the mappings alone: an arena's
-// begins where one may, ends there too, and what it has not opened yet is reserved
-// behind it.
+// heapsByShape finds heaps in the text of the mappings alone: an arena's heap begins at a
+// possible address and ends within its size, and the part that is not open yet is
+// reserved after it.
 func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 	all := map[string]int{}
 	for i, m := range maps[:len(maps)-1] {
@@ -112,18 +112,18 @@ func heapsByShape(maps []proc.Map, arenaHeap uint64) map[string]int {
 	return all
 }
 
-// straced has strace watch the calls of a process; the returned function waits for the end of
-// both and returns what strace wrote.
+// straced starts strace for the calls of a process. The returned function waits for the
+// end of both and returns strace's output.
 func straced(t *testing.T, pid int, calls string) func() []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "strace")
 	cmd := exec.Command(installed(t, "strace"), "-f", "-e", "trace="+calls, "-e", "signal=none", "-o", path, "-p", strconv.Itoa(pid))
-	said, err := cmd.StderrPipe()
+	messages, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := testutil.Start(t, cmd)
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(messages)
 	if !lines.Scan() || !strings.Contains(lines.Text(), " attached") {
 		t.Fatalf("strace: %s", lines.Text())
 	}
@@ -137,14 +137,14 @@ func straced(t *testing.T, pid int, calls string) func() []byte {
 	}
 }
 
-// straceLine is: thread, call, arguments, result.
+// straceLine matches thread, call, arguments and result.
 var straceLine = regexp.MustCompile(`^(\d+) +(\w+)\((.*)\) += (0x[0-9a-f]+|0)$`)
 
-// grownByStrace returns by how much each thread made memory accessible, but for
-// what the program has itself.
+// grownByStrace returns by how much each thread made memory accessible, without what the
+// program itself requested.
 func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Range) map[int][]process.Extent {
 	t.Helper()
-	end := uint64(0) // of the heap
+	end := uint64(0) // end of the heap
 	for _, m := range maps {
 		if m.Path == "[heap]" {
 			end = m.End
@@ -164,7 +164,7 @@ func grownByStrace(t *testing.T, log []byte, maps []proc.Map, own []testutil.Ran
 			if bytes.Contains(line, []byte("unfinished")) {
 				t.Fatalf("strace: two threads at once: %s", line)
 			}
-			continue // it failed, or is no call
+			continue // the call failed, or the line is not a call
 		}
 		args, result := strings.Split(m[3], ", "), number(m[4])
 		writable := len(args) > 2 && strings.Contains(args[2], "PROT_WRITE")

@@ -8,12 +8,12 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Idle is called when all that there is was returned, while the process waits.
+// Idle is called after all available records were returned, while the process waits.
 func TestIdle(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "phases"), "1", "25")
 	child.Ready()
-	calls, idle := 0, make(chan bool, 1) // calls is for the reading goroutine
+	calls, idle := 0, make(chan bool, 1) // calls belongs to the reading goroutine
 	r := watched(t, child.PID, func(o *plan.Options) {
 		o.Idle = func() {
 			if calls == 49 {

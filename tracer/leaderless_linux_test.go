@@ -18,24 +18,24 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// leaderless traces a program whose main thread ends before another one, until the
-// records are enough, and then to its end.
+// leaderless traces a program whose main thread ends before another one, until enough
+// returns true for a record, and then to its end.
 func leaderless(t *testing.T, change func(o *plan.Options), enough func(child *testutil.Child, rec *trace.Record) bool) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	const pairs = 1000
 	child := testutil.Spawn(t, leaderlessProgram(t), "1000")
 	child.Ready()
-	told := make(chan struct{})
+	sufficient := make(chan struct{})
 	var once sync.Once
 	r := watched(t, child.PID, change, func(_ *recording, rec *trace.Record) {
 		if enough(child, rec) {
-			once.Do(func() { close(told) })
+			once.Do(func() { close(sufficient) })
 		}
 	})
 	defer testutil.Unstuck(t, child.PID)()
 	child.Go()
 	select {
-	case <-told:
+	case <-sufficient:
 	case err := <-r.done:
 		t.Fatalf("the trace ended early: %v", err)
 	}
@@ -54,14 +54,14 @@ func leaderless(t *testing.T, change func(o *plan.Options), enough func(child *t
 	return r, report, records
 }
 
-// leaderlessProgram is static, so that other tracers of the machine have nothing to do
-// with it.
+// leaderlessProgram is static, so that other tracers of the machine do not touch it.
 func leaderlessProgram(t *testing.T) string {
 	t.Helper()
 	return testutil.Build(t, "leaderless", "-static")
 }
 
-// someCalls are enough after the main thread's.
+// someCalls returns a function that is true after enough calls of a thread other than the
+// main one.
 func someCalls() func(child *testutil.Child, rec *trace.Record) bool {
 	seen := 0
 	return func(child *testutil.Child, rec *trace.Record) bool {
@@ -72,9 +72,9 @@ func someCalls() func(child *testutil.Child, rec *trace.Record) bool {
 	}
 }
 
-// Perf events go with the thread that they were attached to, the main one. If that
-// ends before the others they are attached to another, and the trace says from when
-// to when calls are missing. Uprobe_multi links stay.
+// Perf events end with the thread that they were attached to, the main thread. If it ends
+// before the others, the events are attached to another thread, and the trace contains
+// the time in which calls are missing. Links of uprobe_multi stay.
 func TestMainThreadEndsFirst(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, way := range ways(t) {
@@ -105,8 +105,9 @@ func TestMainThreadEndsFirst(t *testing.T) {
 			if s.Calls >= made {
 				t.Errorf("%d calls recorded, %d made", s.Calls, made)
 			}
-			// The kernel tells the thread's end before it takes its events out, one after
-			// the other, so that the other thread's first calls may still be seen.
+			// The kernel writes the record of the thread's end before it removes its
+			// events, one by one, so the other thread's first calls may still be
+			// recorded.
 			seen := uint64(0)
 			for _, call := range ofKind(records, trace.KindCall) {
 				if call.Time > gap.Lost.Since && call.Time < gap.Time {
@@ -120,8 +121,8 @@ func TestMainThreadEndsFirst(t *testing.T) {
 	}
 }
 
-// A process whose main thread has ended before is refused for that, and not as one
-// that has ended.
+// A process whose main thread ended before the trace is refused with that reason, and not
+// as one that has ended.
 func TestMainThreadEndedBefore(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "leaderless"), "0")
 	child.Ready()
@@ -134,7 +135,7 @@ func TestMainThreadEndedBefore(t *testing.T) {
 	child.Succeed()
 }
 
-// waitLeaderless waits until the main thread has ended, and returns another.
+// waitLeaderless waits until the main thread has ended, and returns another thread.
 func waitLeaderless(t *testing.T, pid int) (tid int) {
 	t.Helper()
 	traced := &process.Target{PID: pid}
@@ -149,7 +150,7 @@ func waitLeaderless(t *testing.T, pid int) (tid int) {
 	}
 }
 
-// passBy has another tracer come to the program and leave it.
+// passBy attaches another tracer to the program and detaches it.
 func passBy(t *testing.T) {
 	t.Helper()
 	child := testutil.Spawn(t, leaderlessProgram(t), "0")
@@ -162,8 +163,9 @@ func passBy(t *testing.T) {
 	child.Succeed()
 }
 
-// When the main thread has ended and another tracer comes and goes, the kernel takes the
-// probes away. They are put in again, and the trace says when they may have been out.
+// When the main thread has ended and another tracer attaches and detaches, the kernel
+// removes the probes. The tracer attaches them again, and the trace contains the time in
+// which they may have been missing.
 func TestProbesComeBack(t *testing.T) {
 	testutil.NeedBPF(t)
 	held := make(chan struct{})
@@ -182,7 +184,7 @@ func TestProbesComeBack(t *testing.T) {
 	}
 	r, report, records := leaderless(t, change, func(child *testutil.Child, rec *trace.Record) bool {
 		if !passed && rec.Kind == trace.KindExit && int(rec.TID) == child.PID {
-			child.Signal(unix.SIGSTOP) // so that no call is missed in fact
+			child.Signal(unix.SIGSTOP) // so that no call is really missing
 			passBy(t)
 			<-held
 			passed = true
@@ -200,7 +202,7 @@ func TestProbesComeBack(t *testing.T) {
 	}
 }
 
-// Probes that are out of the process are noticed, and those that a thread holds stay.
+// Probes that are missing in the process are noticed, and those that a thread holds stay.
 func TestMissingProbesAreNoticed(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, leaderlessProgram(t), "0")
@@ -246,7 +248,7 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 	child.Succeed()
 }
 
-// After a pause the probes are in again, also when the main thread has ended.
+// After a pause the probes are attached again, even if the main thread has ended.
 func TestPauseWithoutMainThread(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
@@ -266,8 +268,8 @@ func TestPauseWithoutMainThread(t *testing.T) {
 	}
 }
 
-// What has ended a recording is said each time.
-func TestErrorIsSaidEachTime(t *testing.T) {
+// The error that ended a recording is returned by each further read.
+func TestErrorIsReturnedEachTime(t *testing.T) {
 	why := fmt.Errorf("move the probes: %w", keeper.ErrEnded)
 	r := &Tracer{ended: true, err: why}
 	for range 2 {
@@ -277,8 +279,8 @@ func TestErrorIsSaidEachTime(t *testing.T) {
 	}
 }
 
-// When the process that holds the probes is killed the recording ends with an error,
-// and what was recorded is there.
+// When the process that holds the probes is killed, the recording ends with an error, and
+// what was recorded is returned.
 func TestKeeperKilled(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "leaderless"), "1000")
@@ -301,7 +303,7 @@ func TestKeeperKilled(t *testing.T) {
 	if err := <-r.done; !errors.Is(err, keeper.ErrEnded) {
 		t.Errorf("read: %v", err)
 	}
-	r.done <- nil // for end
+	r.done <- nil // for end, which receives it
 	r.end()
 	testutil.CodeOf(t, tid).Original(t)
 	child.Close()

@@ -13,11 +13,11 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// What is left by a jump, or does not fit, is counted, each call once: recorded and
-// lost calls are those that the program made, by its own log.
+// Calls that are left by a jump, or do not fit, are counted, each once: recorded and
+// lost calls together are those in the program's own log.
 
-// leaving records the program left. Its calls without an effect are the reallocs
-// that it left.
+// leaving records the program left. Its calls without an effect are the reallocs that it
+// left.
 func leaving(t *testing.T, build testutil.Builder, change func(o *plan.Options), how string, n int) (*testutil.Report, []*trace.Record, record.Stats) {
 	t.Helper()
 	child := testutil.Spawn(t, build(t, "left"), how, strconv.Itoa(n))
@@ -29,7 +29,7 @@ func leaving(t *testing.T, build testutil.Builder, change func(o *plan.Options),
 	return report, records, r.tracer.Stats()
 }
 
-// lost fails the test unless exactly this is missing.
+// checkLost fails the test unless exactly the losses in want were counted.
 func checkLost(t *testing.T, s *record.Stats, want map[order.Loss]int) {
 	t.Helper()
 	for reason, n := range s.Lost {
@@ -39,8 +39,8 @@ func checkLost(t *testing.T, s *record.Stats, want map[order.Loss]int) {
 	}
 }
 
-// A call that was left by longjmp does not pass for the next one in its frame,
-// though realloc ends in a jump to malloc, which has the frame of realloc, too.
+// A call left by longjmp is not taken for the next one in its frame, although realloc
+// ends in a jump to malloc, which then has the frame of realloc.
 func TestCallsLeftByLongjmp(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -55,8 +55,8 @@ func TestCallsLeftByLongjmp(t *testing.T) {
 	})
 }
 
-// Calls that are open at a time, each in a signal handler of the one before: those
-// beyond the eighth are lost, and so are those that never return.
+// Calls that are open at the same time, each in a signal handler of the one before: those
+// after the eighth are lost, and so are those that never return.
 func TestCallsOpenAtATime(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -93,7 +93,7 @@ func TestUnreadableResult(t *testing.T) {
 	})
 }
 
-// A thread that ends inside a call has no call that is missing: it got no block.
+// A thread that ends inside a call got no block, so no call is missing.
 func TestThreadsThatEndInsideACall(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -125,8 +125,8 @@ func TestThreadsThatEndInsideACall(t *testing.T) {
 	})
 }
 
-// More threads than there are places for their state: all calls of those without one
-// are lost, each once, and none of the others.
+// With more threads than places for their state, all calls of the threads without a place
+// are lost, each counted once, and no others.
 func TestMoreThreadsThanPlaces(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -151,9 +151,9 @@ func TestMoreThreadsThanPlaces(t *testing.T) {
 	})
 }
 
-// What the rings have no room for is counted, a realloc once, though it has two
-// records. One of which the entry alone was recorded can look like a free; with perf
-// buffers it then is not always counted as lost as well.
+// Events for which the rings have no room are counted, a realloc once, although it has
+// two events. A realloc of which only the entry was recorded can look like a free; with
+// perf buffers it is then not always counted as lost as well.
 func TestRingsTooSmallForReallocs(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, buffer := range []plan.Buffer{plan.BufferRing, plan.BufferPerf} {

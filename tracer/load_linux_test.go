@@ -18,8 +18,8 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Each program passes the kernel's verifier in each form that this kernel can
-// need; the numbers of instructions that the verifier looked at are printed.
+// Each program passes the kernel's verifier in each form that this kernel can need. The
+// test logs the numbers of instructions that the verifier processed.
 func TestProgramsLoad(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, programsLoad)
@@ -74,7 +74,7 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 			} {
 				n := verified.FindStringSubmatch(x.program.VerifierLog)
 				if n == nil {
-					t.Fatalf("%s: the verifier said %q", x.name, x.program.VerifierLog)
+					t.Fatalf("%s: the verifier printed %q", x.name, x.program.VerifierLog)
 				}
 				t.Logf("%s: %s instructions verified", x.name, n[1])
 				keepsKernelStack(t, x.name, x.program)
@@ -83,8 +83,8 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// The objects for kernels without bpf_loop and for 32-bit programs have the same
-// maps and settings, so that programs of one can use what was made for another.
+// The objects for kernels without bpf_loop and for 32-bit programs have the same maps and
+// settings, so that programs of one can use what was made for another.
 func TestObjectsAreAlike(t *testing.T) {
 	first, err := object.LoadProbe()
 	if err != nil {
@@ -104,7 +104,7 @@ func TestObjectsAreAlike(t *testing.T) {
 					continue
 				}
 				if strings.HasPrefix(key, ".rodata") {
-					continue // texts and settings; each object's are its own
+					continue // strings and settings, which each object has for itself
 				}
 				if got.Type != want.Type || got.KeySize != want.KeySize || got.ValueSize != want.ValueSize || got.Flags != want.Flags {
 					t.Errorf("%s: map %s is %v, want %v", name, key, got, want)
@@ -124,8 +124,8 @@ func TestObjectsAreAlike(t *testing.T) {
 	}
 }
 
-// keepsKernelStack fails if the kernel gave the program a stack per CPU, which is
-// overwritten when it is preempted (bpf/kernel_stack.h).
+// keepsKernelStack fails the test if the kernel gave the program a stack per CPU, which
+// is overwritten when the program is preempted (bpf/kernel_stack.h).
 func keepsKernelStack(t *testing.T, name string, p *ebpf.Program) {
 	t.Helper()
 	info, err := p.Info()
@@ -137,17 +137,17 @@ func keepsKernelStack(t *testing.T, name string, p *ebpf.Program) {
 		t.Logf("%s: the kernel does not show the compiled code", name)
 		return
 	}
-	// The only thing that x86's compiler does with a per-CPU variable and r9:
-	// "add %gs:OFFSET, %r9".
+	// The only code that the kernel's compiler for x86 makes for a per-CPU variable and
+	// r9: "add %gs:OFFSET, %r9".
 	if runtime.GOARCH == "amd64" && bytes.Contains(code, []byte{0x65, 0x4c, 0x03, 0x0c, 0x25}) {
 		t.Errorf("%s has a stack per CPU", name)
 	}
 }
 
-// verified is how verifiers of all kernels say how many instructions they looked at.
+// verified matches the number of instructions that the verifiers of all kernels print.
 var verified = regexp.MustCompile(`processed (\d+) insns`)
 
-// lastOf returns the end of what the verifier said.
+// lastOf returns the end of the verifier's log.
 func lastOf(err error) string {
 	var v *ebpf.VerifierError
 	if !errors.As(err, &v) {

@@ -15,7 +15,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// overflowing records a program with the smallest rings, and reads when it is over.
+// overflowing records a program with the smallest rings, and reads only after it has
+// ended.
 func overflowing(t *testing.T, buffer plan.Buffer, program string, args ...string) *recording {
 	t.Helper()
 	child := testutil.Spawn(t, testutil.Build(t, program), args...)
@@ -35,8 +36,8 @@ func overflowing(t *testing.T, buffer plan.Buffer, program string, args ...strin
 	return r
 }
 
-// What does not fit is counted: with a reader that does not read and the
-// smallest rings, recorded and lost events add up to those made.
+// Events that do not fit are counted: with the smallest rings and a reader that does not
+// read, recorded and lost events add up to those made.
 func TestLossIsCounted(t *testing.T) {
 	testutil.NeedBPF(t)
 	const pairs = 200_000
@@ -63,11 +64,11 @@ func TestLossIsCounted(t *testing.T) {
 	}
 }
 
-// A reader that is slow at the end costs nothing: draining waits for it as long
-// as it goes on, here beyond any time limit.
+// A slow reader at the end loses nothing: draining waits for it as long as it continues,
+// here longer than the time limit.
 func TestDrainWaitsForTheReader(t *testing.T) {
 	testutil.NeedBPF(t)
-	const pairs = 150_000 // more than the queue holds, less than the ring
+	const pairs = 150_000 // more than fit into the queue, fewer than fit into the ring
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "1", "150000")
 	child.Ready()
 	p, err := plan.New(plan.Options{PID: child.PID, RingSize: 64 << 20, Testing: plan.TestOptions{DrainLimit: 1}})
@@ -89,7 +90,7 @@ func TestDrainWaitsForTheReader(t *testing.T) {
 	}
 }
 
-// That the tracer tells its programs something new hides no call that is open.
+// No open call is lost when the tracer has its programs read their settings again.
 func TestNewGenerationsLoseNothing(t *testing.T) {
 	testutil.NeedBPF(t)
 	const pairs = 30_000
@@ -123,10 +124,10 @@ func TestKernelsThatLackSomething(t *testing.T) {
 	tests := map[string]struct {
 		features hosttest.Features
 		change   func(o *plan.Options)
-		refused  string // empty: it works
+		refused  string // part of the error; empty if the plan works
 		state    plan.State
 		attach   host.Mechanism
-		sites    plan.Sites // cookies if not said
+		sites    plan.Sites // cookies if not set
 	}{
 		"all there":                    {state: plan.StateTask, attach: host.MechanismMulti},
 		"no task storage":              {features: hosttest.Features{"TaskStorage": old("task storage")}, state: plan.StateHash, attach: host.MechanismMulti},
@@ -175,7 +176,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 	}
 }
 
-// The preflights' own machinery works here: this kernel has what they look for.
+// The preflights themselves work: this kernel has the features that they look for.
 func TestPreflights(t *testing.T) {
 	testutil.NeedBPF(t)
 	if err := (host.Kernel{}).UprobeMulti(); err != nil {
@@ -198,7 +199,7 @@ func TestPreflights(t *testing.T) {
 	}
 }
 
-// Traces can be begun at the same time.
+// Several traces can begin at the same time.
 func TestPreflightsAtATime(t *testing.T) {
 	testutil.NeedBPF(t)
 	want := (host.Kernel{}).UprobeMulti()

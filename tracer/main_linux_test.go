@@ -15,29 +15,29 @@ import (
 
 func TestMain(m *testing.M) {
 	host.RunAsChild()
-	// As the command does. Without the right to it, tests that need it skip.
+	// As the command does. Without the privilege, tests that need it skip.
 	_ = host.Prioritize()
 	testutil.Main(m)
 }
 
-// recording is a trace in the making.
+// recording is a trace that is being recorded.
 type recording struct {
 	t       *testing.T
 	tracer  *Tracer
 	done    chan error
 	records []*trace.Record
-	watch   func(r *recording, rec *trace.Record) // is told of each record as it comes; may be nil
+	watch   func(r *recording, rec *trace.Record) // called for each record as it comes; may be nil
 	ended   bool
 }
 
-// attachTo starts to record the process; change alters the options.
+// attachTo starts to record the process; change edits the options and may be nil.
 func attachTo(t *testing.T, pid int, change func(o *plan.Options)) *recording {
 	t.Helper()
 	return watched(t, pid, change, nil)
 }
 
-// watched is attachTo for who must know of records while the trace goes on.
-// watch is called from another goroutine.
+// watched is attachTo for tests that need records while the trace is recorded. It calls
+// watch from another goroutine.
 func watched(t *testing.T, pid int, change func(o *plan.Options), watch func(r *recording, rec *trace.Record)) *recording {
 	t.Helper()
 	o := plan.Options{PID: pid, Depth: plan.DefaultDepth, Log: t.Logf}
@@ -79,8 +79,8 @@ func (r *recording) read() error {
 	}
 }
 
-// end waits for the end of the trace, which the end of the process or Stop
-// brings, and takes the probes out.
+// end waits for the end of the trace, which the end of the process or Stop causes,
+// detaches the probes and returns all records.
 func (r *recording) end() []*trace.Record {
 	r.t.Helper()
 	if err := <-r.done; err != nil {
@@ -93,7 +93,7 @@ func (r *recording) end() []*trace.Record {
 	return r.records
 }
 
-// whole fails the test if anything is missing from the trace or doubtful.
+// whole fails the test if anything in the trace is missing or doubtful.
 func (r *recording) whole() {
 	r.t.Helper()
 	s := r.tracer.Stats()
@@ -107,15 +107,15 @@ func (r *recording) whole() {
 	}
 }
 
-// traceRun records a program of testdata/progs from its gate to its end. The
-// trace must be whole.
+// traceRun records a program of testdata/progs from its gate to its end. The trace must
+// be complete.
 func traceRun(t *testing.T, change func(o *plan.Options), program string, args ...string) (*recording, *testutil.Report, []*trace.Record) {
 	t.Helper()
 	return tracePreloaded(t, "", change, program, args...)
 }
 
-// calls returns the calls of a trace by thread, in the words of a report. The
-// two halves of a realloc that was split are one again.
+// calls returns the calls of a trace by thread, in the form of a report. It joins the two
+// halves of a realloc that was split.
 func calls(records []*trace.Record) map[int][]testutil.Call {
 	byThread := map[int][]testutil.Call{}
 	for _, rec := range records {
@@ -140,7 +140,7 @@ func calls(records []*trace.Record) map[int][]testutil.Call {
 	return byThread
 }
 
-// compare checks the calls of every thread of the report, event for event.
+// compare checks the calls of each thread in the report, one by one.
 func compare(t *testing.T, records []*trace.Record, report *testutil.Report) {
 	t.Helper()
 	got, want := calls(records), map[int][]testutil.Call{}

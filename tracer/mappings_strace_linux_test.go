@@ -15,9 +15,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// PROCESS_MAP and PROCESS_UNMAP of a trace in swap are what strace sees the same process
-// do at the same time, in that order: with and without the dynamic loader. The end of the
-// last mapping may fall together with that of the process.
+// The PROCESS_MAP and PROCESS_UNMAP messages of a trace in swap agree with what strace
+// prints for the same process at the same time, in that order, with and without the
+// dynamic loader. The end of the last mapping may coincide with that of the process.
 func TestSwapMapsAsStraceSeesThem(t *testing.T) {
 	testutil.NeedBPF(t)
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
@@ -44,8 +44,8 @@ func TestSwapMapsAsStraceSeesThem(t *testing.T) {
 	}
 }
 
-// mappedInSwap writes records in swap, reads that, and returns the messages about
-// mappings from behind the start on: with + those that appeared, with - those that ended.
+// mappedInSwap writes records in swap, reads them back, and returns the messages about
+// mappings after the start: with + those that appeared, with - those that ended.
 func mappedInSwap(t *testing.T, records []*trace.Record) (list []string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -85,9 +85,9 @@ func mappedInSwap(t *testing.T, records []*trace.Record) (list []string) {
 	return list
 }
 
-// unshrunk puts together what the tracer may have seen in two sizes: the dynamic loader
-// maps a library as a whole where pages may be larger than the machine's, and takes the
-// right to execute from its end at once.
+// unshrunk joins mappings that the tracer may have seen in two sizes: where pages may be
+// larger than the machine's, the dynamic loader maps a whole library and at once makes
+// its end not executable.
 func unshrunk(list []string, shrunk map[string]string) (whole []string) {
 	for i := 0; i < len(list); i++ {
 		short, ok := shrunk[list[i][1:]]
@@ -101,16 +101,16 @@ func unshrunk(list []string, shrunk map[string]string) (whole []string) {
 	return whole
 }
 
-// straceMmap and its neighbours are the calls, with what is asked for and the result.
+// These match the calls in strace's output, with their arguments and results.
 var (
 	straceMmap   = regexp.MustCompile(`^\d+ +mmap\(\w+, (\d+), (\S+), (\S+), (-?\d+), (\w+)\) += (0x[0-9a-f]+)$`)
 	straceMunmap = regexp.MustCompile(`^\d+ +munmap\((0x[0-9a-f]+), (\d+)\) += 0$`)
 	straceRevoke = regexp.MustCompile(`^\d+ +mprotect\((0x[0-9a-f]+), (\d+), (\S+)\) += 0$`)
 )
 
-// mappedByStrace returns the executable mappings of files that appeared and ended, from
-// where offset 0 of the file is to their end, by what strace wrote, and what was left of
-// those whose end could no longer be executed.
+// mappedByStrace returns the executable file mappings that appeared and ended according
+// to strace, from offset 0 of the file to the end of the mapping, and what was left of
+// those whose end became not executable.
 func mappedByStrace(t *testing.T, log string) (list []string, shrunk map[string]string) {
 	t.Helper()
 	number := func(s string) uint64 {
@@ -156,7 +156,7 @@ func mappedByStrace(t *testing.T, log string) (list []string, shrunk map[string]
 		}
 		start := number(m[6])
 		end := start + page(number(m[1]))
-		unmap(start, end) // what it takes the place of
+		unmap(start, end) // what it replaces
 		if strings.Contains(m[2], "PROT_EXEC") && m[4] != "-1" {
 			a := area{start, end, fmt.Sprintf("%#x-%#x", start-number(m[5]), end)}
 			now = append(now, a)

@@ -11,14 +11,14 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// A program in which news fail, in every form and place, prints and returns the same
-// with the tracer as without, and what was thrown is not missing from the trace.
+// A program in which news fail, in every form and place, prints and returns the same with
+// and without the tracer, and no call that threw is missing in the trace.
 func TestFailingNewLives(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "bad_alloc")
 	for _, path := range append([]string{""}, allocatorLibraries(t)...) {
 		if strings.Contains(path, "mimalloc") {
-			continue // its new does not throw but ends the program
+			continue // its new ends the program instead of throwing
 		}
 		for _, args := range [][]string{nil, {"uncaught"}} {
 			all := []way{{"best", func(*plan.Options) {}}, {"oldest", oldest}}

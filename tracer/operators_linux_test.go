@@ -13,8 +13,8 @@ import (
 
 func withOperators(o *plan.Options) { o.Operators = plan.OperatorsAll }
 
-// Each form of operator new and delete has its name, and counts once; what is no
-// operator's has none, whatever operator was called, or has thrown, before.
+// Each form of operator new and delete has its name and counts once. Calls that are not
+// an operator's have no operator's name, whatever operator was called, or threw, before.
 func TestOperatorsAreNamed(t *testing.T) {
 	testutil.NeedBPF(t)
 	all := ways(t)
@@ -33,8 +33,8 @@ func TestOperatorsAreNamed(t *testing.T) {
 	})
 }
 
-// withoutExceptions leaves out the blocks of the C++ runtime for exceptions, which
-// the log has not: a malloc and a free each.
+// withoutExceptions leaves out the C++ runtime's blocks for exceptions, which the log
+// does not contain: a malloc and a free each.
 func withoutExceptions(t *testing.T, records []*trace.Record, report *testutil.Report) []*trace.Record {
 	t.Helper()
 	logged := map[uint64][]testutil.Call{} // allocations by address, in order
@@ -45,7 +45,7 @@ func withoutExceptions(t *testing.T, records []*trace.Record, report *testutil.R
 	}
 	var kept []*trace.Record
 	var allocs, frees uint64
-	exceptions := map[uint64]bool{} // live ones
+	exceptions := map[uint64]bool{} // live blocks of exceptions
 	for _, rec := range ofKind(records, trace.KindCall) {
 		c := rec.Call
 		next := logged[c.ID]
@@ -69,8 +69,8 @@ func withoutExceptions(t *testing.T, records []*trace.Record, report *testutil.R
 	return kept
 }
 
-// Operators that the program defines itself give their names, too, and one that
-// often makes no call gives it to that of nobody else.
+// Operators that the program itself defines also have their names. One that often makes
+// no call does not give its name to a later call.
 func TestOwnOperatorsAreNamed(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -88,8 +88,8 @@ func TestOperatorsOfStaticPrograms(t *testing.T) {
 	})
 }
 
-// Without the option names are those of the functions underneath, and nothing else
-// differs.
+// Without the option, calls have the names of the functions below the operators, and
+// nothing else differs.
 func TestOperatorsWithoutNames(t *testing.T) {
 	testutil.NeedBPF(t)
 	for name, which := range plan.OperatorChoices() {
@@ -114,7 +114,7 @@ func operatorsWithoutNames(t *testing.T, which plan.Operators) {
 	compare(t, withoutExceptions(t, records, report), report)
 }
 
-// The names are what demanglers make of the symbols.
+// The names are those that demanglers make of the symbols.
 func TestOperatorNames(t *testing.T) {
 	for _, word := range []uint64{4, 8} {
 		rows := plan.OperatorModule(word)

@@ -13,9 +13,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Allocators that define the operators as well, most with the allocation itself in
-// them: each call counts once, under the name of the operator, or of the first of
-// those that are the same code.
+// Some allocators also define the operators, most with the allocation itself in them.
+// Each call counts once, under the name of the operator, or of the first of several
+// operators with the same code.
 func TestOperatorsOfAllocators(t *testing.T) {
 	testutil.NeedBPF(t)
 	program, all := testutil.Build(t, "operators"), ways(t)
@@ -29,12 +29,12 @@ func TestOperatorsOfAllocators(t *testing.T) {
 				operatorsOf(t, program, path, whose, way)
 			})
 		}
-		all = all[len(all)-1:] // what the oldest kernels have; one library is enough for the rest
+		all = all[len(all)-1:] // the mechanisms of the oldest kernels; one library suffices for the others
 	}
 }
 
-// The same of an allocator of ours, whose operators jump to its malloc and to code
-// that they share with it, at all widths.
+// The same for an allocator of ours, at all widths: its operators jump to its malloc, and
+// to code that they share with it.
 func TestOperatorsThatJump(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -45,8 +45,8 @@ func TestOperatorsThatJump(t *testing.T) {
 	})
 }
 
-// Operators of an allocator that stands before libc's, and that call libc's: each call
-// counts once, also a delete, which goes on after it was counted.
+// Operators of an allocator that is linked before libc's and calls libc's: each call
+// counts once, even a delete, which continues after it was counted.
 func TestOperatorsBeforeLibc(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
@@ -57,8 +57,8 @@ func TestOperatorsBeforeLibc(t *testing.T) {
 	})
 }
 
-// operatorsOf compares the log of a program with operators of a library that is
-// preloaded with the trace.
+// operatorsOf compares the trace with the log of a program that uses the operators of a
+// preloaded library.
 func operatorsOf(t *testing.T, program, library, whose string, way way) {
 	t.Helper()
 	cmd := exec.Command(program, "5", whose)
@@ -77,7 +77,7 @@ func operatorsOf(t *testing.T, program, library, whose string, way way) {
 	compare(t, withoutExceptions(t, records, report), report)
 }
 
-// allocatorLibraries returns the libraries of allocators that are installed.
+// allocatorLibraries returns the installed libraries of allocators.
 func allocatorLibraries(t *testing.T) []string {
 	t.Helper()
 	testutil.Extra(t, "other allocators")
@@ -96,8 +96,8 @@ func allocatorLibraries(t *testing.T) []string {
 	return all
 }
 
-// canonicalIn gives the calls of a report the first of the names that have the same
-// code in a library.
+// canonicalIn gives each call of a report the first of the names that have the same code
+// in a library.
 func canonicalIn(t *testing.T, path string, report *testutil.Report) {
 	t.Helper()
 	f, err := elf.Open(path)

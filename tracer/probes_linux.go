@@ -150,8 +150,8 @@ func (k *kernel) revive(p *plan.Plan) error {
 }
 
 func (k *kernel) probeAgain(p *plan.Plan, replace bool) error {
-	k.pauses++
-	if err := k.objects.Pauses.Set(k.pauses); err != nil {
+	k.gaps++
+	if err := k.objects.Gaps.Set(k.gaps); err != nil {
 		return fmt.Errorf("count a gap for the programs: %w", err)
 	}
 	return k.probe(p, replace)

@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Threads that end: the frees by which the C library empties a thread's cache
-// are not the program's.
+// When threads end, the C library frees the blocks in the thread's cache. Those frees are
+// not calls of the program.
 func TestThreadsThatExit(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, threadsThatExit)
@@ -33,8 +33,8 @@ func threadsThatExit(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// Without task storage the tracer deletes the state of threads that ended, be it
-// that the kernel has none or that a thread could not get any.
+// Without task storage the tracer deletes the state of threads that ended, whether the
+// kernel has no task storage or a thread could not get any.
 func TestDeadThreadsLeaveNoState(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, eachDeadThreadsLeaveNoState)
@@ -64,7 +64,7 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *plan.Optio
 	if err := <-r.done; err != nil {
 		t.Fatal(err)
 	}
-	r.done <- nil // for end
+	r.done <- nil // for end, which receives it
 	for _, tid := range report.TIDs {
 		var state object.ProbeThread
 		if err := r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(tid), &state); !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -78,8 +78,8 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *plan.Optio
 	r.whole()
 }
 
-// Addresses that a realloc gives up are taken by other threads at once: no
-// address may be live twice, whatever the order in which the rings are read.
+// Other threads reuse addresses that a realloc gives up at once: no address may be live
+// twice, in whatever order the rings are read.
 func TestReallocRace(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, reallocRace)
@@ -120,8 +120,8 @@ func reallocRace(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// The C++ allocator counts once, as the malloc underneath, and a program that
-// catches bad_alloc lives.
+// An allocation of C++ counts once, as the malloc below it, and a program that catches
+// bad_alloc continues.
 func TestCxx(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, cxx)
@@ -141,7 +141,8 @@ func cxx(t *testing.T, build testutil.Builder) {
 			t.Errorf("block %#x of %d bytes is left but not in the trace", addr, c.Size)
 		}
 	}
-	// Each new of the log is one call of the trace, at the same address in turn.
+	// Each new in the log is one call in the trace, at the same address, in the same
+	// order.
 	tid := report.TIDs[0]
 	trail := calls(records)[tid]
 	i := 0
@@ -156,8 +157,8 @@ func cxx(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// A library that is mapped for a millisecond appears, in order: its mapping
-// before the calls from it, its end after them.
+// A library that is mapped for a millisecond appears in order: its mapping before the
+// calls from it, its end after them.
 func TestShortLivedLibrary(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, shortLivedLibrary)
@@ -197,18 +198,18 @@ func shortLivedLibrary(t *testing.T, build testutil.Builder) {
 			inside++
 		}
 	}
-	// On arm64 the loader unmaps what lies between segments, 64 KiB apart, behind the
-	// mapping of the whole: a reading that falls in between finds another mapping.
+	// On arm64 the loader maps the whole library and then unmaps what lies between its
+	// segments, 64 KiB apart. A reading in between finds another mapping.
 	if mappings < rounds || mappings > rounds && runtime.GOARCH != "arm64" || inside != rounds {
 		t.Errorf("%d mappings and %d calls; want %d of each", mappings, inside, rounds)
 	}
-	// The end of the last one may fall together with the end of the process.
+	// The end of the last mapping may coincide with the end of the process.
 	if unmappings < mappings-1 || unmappings > mappings {
 		t.Errorf("%d mappings ended, want %d", unmappings, mappings)
 	}
 }
 
-// Executable mappings that the dynamic loader knows nothing of.
+// Executable mappings of which the dynamic loader does not know are in the trace.
 func TestMmapExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, mmapExec)
@@ -235,7 +236,7 @@ func mmapExec(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// However the process ends, everything up to that moment is in the trace.
+// However the process ends, the trace contains everything up to that moment.
 func TestTargetEnds(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, targetEnds)
@@ -273,7 +274,7 @@ func targetEnds(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// Stop ends the trace while the process goes on, unharmed and without probes.
+// Stop ends the trace, and the process continues, undisturbed and without probes.
 func TestStop(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "loop"), "2")
@@ -281,8 +282,8 @@ func TestStop(t *testing.T) {
 	r := attachTo(t, child.PID, nil)
 	child.Go()
 	r.tracer.Stop()
-	// At once: the collector does it when it gets to it, and if nobody reads what
-	// it has, never.
+	// The programs must be off at once: the collector switches them off only when it gets
+	// to it, and never if nothing reads its batches.
 	var on uint32
 	if err := r.tracer.kernel.objects.Enabled.Get(&on); err != nil || on != 0 {
 		t.Errorf("after Stop the programs are still on (%d, %v)", on, err)
@@ -293,5 +294,5 @@ func TestStop(t *testing.T) {
 	}
 	child.Go()
 	child.Succeed()
-	r.tracer.Stop() // after the end, too
+	r.tracer.Stop() // Stop is allowed after the end
 }

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// A process that strace watches can be traced, too: both see all, and it does what
-// it does alone.
+// A process under strace can be traced: both see all calls, and the process behaves as it
+// does alone.
 func TestUnderStrace(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, p := range harmlessPrograms {
@@ -55,24 +55,24 @@ func childOf(t *testing.T, pid int) int {
 	return child
 }
 
-// Debuggers come and go while a process is traced: strace is there before the
-// tracer and gdb comes after it, and each leaves while the process goes on.
+// Debuggers attach and detach while a process is traced: strace is attached before the
+// tracer and gdb after it, and each detaches while the process continues.
 func TestDebuggersComeAndGo(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "churn"), "4")
 	child.Ready()
-	said, says, err := os.Pipe()
+	messages, stderr, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer said.Close()
+	defer messages.Close()
 	cmd := exec.Command(installed(t, "strace"), "-f", "-o", "/dev/null", "-e", "trace=!all", "-p", strconv.Itoa(child.PID))
-	cmd.Stderr = says
+	cmd.Stderr = stderr
 	strace := testutil.Start(t, cmd)
-	says.Close()
-	lines := bufio.NewScanner(said)
+	stderr.Close()
+	lines := bufio.NewScanner(messages)
 	if !lines.Scan() || !strings.Contains(lines.Text(), "attached") {
-		t.Fatalf("strace says %q", lines.Text())
+		t.Fatalf("strace prints %q", lines.Text())
 	}
 	called := make(chan struct{}, 1)
 	r := watched(t, child.PID, nil, func(_ *recording, rec *trace.Record) {
@@ -94,7 +94,7 @@ func TestDebuggersComeAndGo(t *testing.T) {
 	child.Go()
 	recorded()
 	strace.Signal(os.Interrupt)
-	for lines.Scan() { // up to its end
+	for lines.Scan() { // until strace ends
 	}
 	strace.Wait()
 	gdb := exec.Command(installed(t, "gdb"), "-nx", "-batch", "-p", strconv.Itoa(child.PID), "-ex", "thread apply all backtrace 3", "-ex", "detach")

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Every key of a site is found: by the distance alone where addresses within
-// pages are taken away, and what has no key is counted as lost.
+// A probe site whose address within the page is not in the table is found by its
+// distance. A call at a site that the table does not contain at all counts as lost.
 func TestSitesByDistance(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "every"))
@@ -24,7 +24,7 @@ func TestSitesByDistance(t *testing.T) {
 			continue
 		}
 		if f.Name == "calloc" {
-			continue // it is not to be found
+			continue // the table does not contain this site
 		}
 		if err := sites.Put(f.Probe.Distance<<2|plan.SiteDistance, f.Probe.Site); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// roundsEnv is how many rounds TestRoundsUnderLoad makes; a few by default.
+// roundsEnv is the variable for the number of rounds of TestRoundsUnderLoad; without it
+// there are a few.
 const roundsEnv = "RTRACE_ROUNDS"
 
 // enoughCalls is how many calls of the process a round waits for.
@@ -29,19 +30,19 @@ func rounds(t *testing.T) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {
-		t.Fatalf("%s=%s is no number of rounds", roundsEnv, text)
+		t.Fatalf("%s=%s is not a number of rounds", roundsEnv, text)
 	}
 	return n
 }
 
-// Attached to and left again and again, under full load, a process comes to no
-// harm and keeps nothing, and neither does the tracer or the kernel.
+// After many rounds of attaching and detaching under full load, the process is
+// undisturbed, and nothing of the tracer is left in it, in this process or in the kernel.
 func TestRoundsUnderLoad(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "churn"), "8")
 	child.Ready()
 	child.Go()
-	oneRound(t, child.PID) // what is made once for all is there then
+	oneRound(t, child.PID) // makes what is made only once
 	before := ownUse(t)
 	recorded, lost := uint64(0), uint64(0)
 	n := rounds(t)
@@ -71,7 +72,7 @@ func TestRoundsUnderLoad(t *testing.T) {
 	}
 }
 
-// oneRound traces a process for some calls and sees that nothing is left of that.
+// oneRound traces a process for some calls and checks that nothing is left afterwards.
 func oneRound(t *testing.T, pid int) record.Stats {
 	t.Helper()
 	p, err := plan.New(plan.Options{PID: pid, Depth: plan.DefaultDepth, HeapGrowth: true})
@@ -87,7 +88,7 @@ func oneRound(t *testing.T, pid int) record.Stats {
 		t.Fatalf("the tracer has nothing in the kernel: %+v", made)
 	}
 	if code := testutil.CodeOf(t, pid); len(code.Changed) == 0 || code.Uprobes > 1 {
-		t.Errorf("no probe is to be seen: %+v", code)
+		t.Errorf("no probe is visible: %+v", code)
 	}
 	over := testutil.Unstuck(t, pid)
 	defer over()
@@ -118,7 +119,7 @@ func oneRound(t *testing.T, pid int) record.Stats {
 	return s
 }
 
-// use is what this process takes.
+// use is what this process uses.
 type use struct {
 	files, goroutines int
 	heap              uint64
@@ -132,7 +133,7 @@ func ownUse(t *testing.T) use {
 	}
 	var memory runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what finalizers held
+	runtime.GC() // frees what finalizers held
 	runtime.ReadMemStats(&memory)
 	return use{len(files), runtime.NumGoroutine(), memory.HeapAlloc}
 }

@@ -10,9 +10,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Programs that may make but a few system calls, or die: they are traced to the
-// last call and go the way they go untraced; or they are refused with the
-// reason, and live on, where the kernel's return probes would run into the filter.
+// Programs that may make only a few system calls, and are killed otherwise, are traced to
+// the last call and end as without tracing. Where the kernel's return probes would
+// violate the filter, they are refused with the reason, and continue.
 func TestSeccomp(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "seccomp")

@@ -10,8 +10,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// debugFrame has the compiler write tables for debuggers alone (.debug_frame),
-// which are not loaded with the program.
+// debugFrame has the compiler write tables for debuggers alone (.debug_frame), which are
+// not loaded with the program.
 var debugFrame = []string{"-g", testutil.OmitFramePointers, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}
 
 // tool runs a program that makes a file.
@@ -22,8 +22,8 @@ func tool(t *testing.T, name string, args ...string) {
 	}
 }
 
-// stripped makes dir/shadow from a program, without what a debugger needs, and
-// its debug file at debug, which the program names.
+// stripped makes dir/shadow from a program, without debugging information, and its debug
+// file at debug, whose name the program contains.
 func stripped(t *testing.T, program, dir, debug string) string {
 	t.Helper()
 	path := filepath.Join(dir, "shadow")
@@ -35,8 +35,8 @@ func stripped(t *testing.T, program, dir, debug string) string {
 	return path
 }
 
-// Tables in .debug_frame, of the program itself or of its debug file, serve as
-// well as .eh_frame.
+// Tables in .debug_frame, of the program or of its debug file, serve as well as
+// .eh_frame.
 func TestStacksFromDebugFrame(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", debugFrame...)

@@ -8,9 +8,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Two stacks that differ in nothing but the word that ends them are not one, the
-// stack cache notwithstanding: one where that word is zero, and one where it is a
-// return address. The same goes for a stack that ends at the depth limit.
+// Two stacks that differ only in the word that ends them stay different, despite the
+// stack cache: in one the word is zero, in the other a return address. The same holds for
+// a stack that ends at the depth limit.
 func TestStacksThatDifferAtTheirEnd(t *testing.T) {
 	testutil.NeedBPF(t)
 	const blocks = 1000

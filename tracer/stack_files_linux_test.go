@@ -12,9 +12,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// copyFile copies a program to a path of its own.
-// inFile returns the mappings of a trace as if path were the file at to, which
-// has the same content and is still there to take names from.
+// inFile returns the mappings of a trace with the file at to in the place of path. It has
+// the same content, and still exists to take names from.
 func inFile(records []*trace.Record, path, to string) []*trace.Record {
 	var out []*trace.Record
 	for _, rec := range ofKind(records, trace.KindMapping) {
@@ -27,7 +26,7 @@ func inFile(records []*trace.Record, path, to string) []*trace.Record {
 	return out
 }
 
-// What became of a file while it was mapped.
+// fates are changes to a file while it is mapped.
 var fates = map[string]func(t *testing.T, path, other string){
 	"deleted": func(t *testing.T, path, _ string) {
 		if err := os.Remove(path); err != nil {
@@ -37,7 +36,7 @@ var fates = map[string]func(t *testing.T, path, other string){
 	"replaced": func(t *testing.T, path, other string) { testutil.ReplaceFile(t, path, other) },
 }
 
-// The tables are those of the file that is mapped, whatever its path leads to.
+// The tables are those of the mapped file, whatever file has its path.
 func TestStacksOfReplacedProgram(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
@@ -59,7 +58,8 @@ func TestStacksOfReplacedProgram(t *testing.T) {
 	}
 }
 
-// A library that is gone or another one on disk before the trace begins.
+// The same holds for a library whose file was removed or replaced before the trace
+// begins.
 func TestStacksOfReplacedLibrary(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks_late", testutil.OmitFramePointers)
@@ -79,14 +79,14 @@ func TestStacksOfReplacedLibrary(t *testing.T) {
 	}
 }
 
-// A process that sees other files under the same paths: its own are read.
+// For a process that sees other files under the same paths, its own files are read.
 func TestStacksInOtherMountNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
 	other := testutil.Build(t, "stacks", testutil.OmitFramePointers, "-O1")
 	dir, hidden := t.TempDir(), t.TempDir()
 	mine := filepath.Join(dir, "stacks")
-	testutil.CopyFile(t, other, mine) // what the path is to us
+	testutil.CopyFile(t, other, mine) // the file that the test sees at the path
 	testutil.CopyFile(t, program, filepath.Join(hidden, "stacks"))
 	log := testutil.StackLogPath(t)
 	const script = `mount -t tmpfs none "$1" && cp "$2/stacks" "$1" && exec "$1/stacks" "$3" 20 2`

@@ -14,9 +14,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// pythonScript nests calls of Python through functions written in C. Innermost
-// one place of the code calls malloc, of a size like no other, and then read,
-// which blocks until the test is done.
+// pythonScript nests calls of Python through functions written in C. Innermost, one place
+// in the code calls malloc, with a unique size, and then read, which blocks until the
+// test is done.
 const pythonScript = `import ctypes, functools, os, re
 libc = ctypes.CDLL(None)
 room = ctypes.create_string_buffer(1)
@@ -39,8 +39,7 @@ for i in range(3):
     nest(4 + 5 * i, [(libc.malloc, (7000000 + i, room, 1)), (libc.read, (4, room, 1))])
 `
 
-// gdbScript prints the return addresses of a stack, not counting functions that
-// were inlined into others.
+// gdbScript prints the return addresses of a stack, without inlined functions.
 const gdbScript = `import gdb
 frame = gdb.newest_frame()
 while frame is not None:
@@ -49,7 +48,7 @@ while frame is not None:
     frame = frame.older()
 `
 
-// debugged returns what gdb finds as the stack of a process, innermost first.
+// debugged returns the stack of a process as gdb finds it, innermost first.
 func debugged(t *testing.T, pid int) []uint64 {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "frames.py")
@@ -78,7 +77,7 @@ func debugged(t *testing.T, pid int) []uint64 {
 	return frames
 }
 
-// Deep stacks of Python are those that gdb finds, all the way out.
+// Deep stacks of Python are complete, and the same as gdb finds.
 func TestStacksOfPythonAgainstGDB(t *testing.T) {
 	testutil.NeedBPF(t)
 	installed(t, "gdb")
@@ -116,9 +115,8 @@ func TestStacksOfPythonAgainstGDB(t *testing.T) {
 	}
 }
 
-// below returns what gdb finds from the frame with the return address caller
-// outward, once the process blocks there: it may be on the way from malloc to
-// read at first.
+// below returns gdb's stack from the frame with the return address caller outward, once
+// the process blocks there: at first it may be on the way from malloc to read.
 func below(t *testing.T, pid int, caller uint64) []uint64 {
 	t.Helper()
 	for range 20 {

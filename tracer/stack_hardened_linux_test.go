@@ -11,9 +11,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Programs whose returns are hardened: on arm64 with signed return addresses
-// where the processor signs, so that what is found in a stack is no address
-// before the signature is taken off.
+// Programs with hardened returns: on arm64 return addresses are signed if the processor
+// signs, so that a word in the stack is an address only without its signature.
 func TestStacksOfHardenedPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
 	if cpu, err := os.ReadFile("/proc/cpuinfo"); runtime.GOARCH == "arm64" && err == nil {
@@ -23,7 +22,7 @@ func TestStacksOfHardenedPrograms(t *testing.T) {
 	for i, flags := range testutil.Hardened() {
 		for j, p := range stackPrograms {
 			if !sweep && (i+j)%len(stackPrograms) != 0 {
-				continue // each way to harden has one of the programs
+				continue // one program for each way to harden
 			}
 			t.Run(p.name+strings.Join(slices.Concat(p.flags, flags), ""), func(t *testing.T) {
 				program := testutil.Build(t, p.name, slices.Concat([]string{testutil.OmitFramePointers}, p.flags, flags)...)

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Code that was written to memory at run time has no tables: its frame pointers
-// are used, and tables again below it.
+// Code written to memory at run time has no tables: its frame pointers are used, and
+// tables again below it.
 func TestStacksThroughJIT(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)

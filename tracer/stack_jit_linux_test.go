@@ -10,8 +10,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Virtual machines that compile at run time: their code has frame pointers and
-// no tables.
+// Virtual machines that compile at run time: their code has frame pointers and no tables.
 func TestStacksOfVirtualMachines(t *testing.T) {
 	testutil.NeedBPF(t)
 	const enough = 0.99

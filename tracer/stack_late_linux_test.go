@@ -11,13 +11,13 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Sizes by which stacks_late tells what it does.
+// The size of a call shows what stacks_late does at that time.
 func untilLetGo(c *trace.Call) bool { return c.Size >= 20000 && c.Size < 21000 }
 func meanwhile(c *trace.Call) bool  { return c.Size >= 60000 && c.Size < 61000 }
 func afterwards(c *trace.Call) bool { return c.Size >= 30000 && c.Size < 30500 }
 
-// covers says whether the programs have the tables of all frames by now: before,
-// stacks are unwound from copies as long as there is room for them.
+// covers reports whether the programs have the tables of all frames by now. Before that,
+// stacks are unwound from copies while there is room for them.
 func (r *recording) covers(frames []uint64) bool {
 	c := &r.tracer.stream.Coverage
 	return !c.Doubtful() && len(c.Pending) == 0 && !slices.ContainsFunc(frames, func(addr uint64) bool {
@@ -25,9 +25,9 @@ func (r *recording) covers(frames []uint64) bool {
 	})
 }
 
-// late records stacks_late, whose arguments follow the log's path, through its
-// gate. When a stack of its loop is complete and the programs have its tables,
-// it is let go; from then on all stacks must be complete.
+// late records stacks_late, whose arguments follow the log's path, from its gate. When a
+// stack of its loop is complete and the programs have its tables, late lets it continue;
+// from then on all stacks must be complete.
 func late(t *testing.T, way plan.Unwind, child *testutil.Child, log string) *stackRun {
 	t.Helper()
 	found := make(chan struct{})
@@ -57,9 +57,9 @@ func letGo(t *testing.T, child *testutil.Child, r *recording, found chan struct{
 	return ended(t, child, r, log)
 }
 
-// settled checks that no stack is wrong, that all are complete after the program
-// was let go, and that those of the thread that does without the libraries are at
-// any time.
+// settled checks that no stack is wrong, that all are complete after the program left its
+// loop, and that those of the thread that does not use the libraries are complete at any
+// time.
 func (r *stackRun) settled(s scope) {
 	r.t.Helper()
 	complete, after, aside := 0, 0, 0
@@ -77,7 +77,7 @@ func (r *stackRun) settled(s scope) {
 		}
 	})
 	if aside > 0 {
-		r.t.Errorf("%d stacks that no library is part of are not complete", aside)
+		r.t.Errorf("%d stacks without a library are not complete", aside)
 	}
 	if after != 500 {
 		r.t.Errorf("%d stacks in the end, want 500", after)
@@ -85,9 +85,9 @@ func (r *stackRun) settled(s scope) {
 	r.t.Logf("%d of %d stacks are complete", complete, n)
 }
 
-// Libraries that are opened while the trace goes on: from the first call on no
-// stack through them is wrong, soon all are complete. When another one comes to
-// the address of one that was closed, the tables of the old one do not serve.
+// Libraries that are opened during the trace: from the first call on no stack through
+// them is wrong, and soon all are complete. When another library is mapped at the address
+// of one that was closed, the tables of the old one are not used.
 func TestStacksThroughLateLibraries(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, throughLateLibraries)
@@ -105,7 +105,7 @@ func throughLateLibraries(t *testing.T, build testutil.Builder) {
 	for name, args := range tests {
 		for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 			if !sweep && name == "many-rounds" && way == plan.UnwindEH {
-				continue // by UnwindAuto alone
+				continue // only UnwindAuto
 			}
 			t.Run(fmt.Sprintf("%s-%s", name, way), func(t *testing.T) {
 				log := testutil.StackLogPath(t)
@@ -125,8 +125,8 @@ func throughLateLibraries(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// sameAddress checks that both files were mapped at one address: else the test
-// would prove nothing.
+// sameAddress checks that both files were mapped at one address: otherwise the test would
+// prove nothing.
 func (r *stackRun) sameAddress(a, b string) {
 	r.t.Helper()
 	at := map[uint64]map[string]bool{}
@@ -143,11 +143,11 @@ func (r *stackRun) sameAddress(a, b string) {
 			return
 		}
 	}
-	r.t.Errorf("no address served both libraries: %v", at)
+	r.t.Errorf("the libraries had no address in common: %v", at)
 }
 
-// After exec the tables of the new program serve, at once or a little later,
-// and those of the old one no more.
+// After an exec the tables of the new program are used, at once or soon after, and those
+// of the old one are not.
 func TestStacksAfterExec(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAfterExec)
@@ -160,7 +160,7 @@ func stacksAfterExec(t *testing.T, build testutil.Builder) {
 	for _, way := range []plan.Unwind{plan.UnwindEH, plan.UnwindAuto} {
 		t.Run(way.String(), func(t *testing.T) {
 			log := testutil.StackLogPath(t)
-			// Without address randomization the programs lie at the same place.
+			// Without address randomization both programs have the same addresses.
 			child := testutil.Start(t, exec.Command("setarch", "-R", first, "200", second, log, "0"))
 			child.Ready()
 			found := make(chan struct{})
@@ -175,7 +175,7 @@ func stacksAfterExec(t *testing.T, build testutil.Builder) {
 				}
 			})
 			child.Go()
-			child.Ready() // of the second program
+			child.Ready() // the second program
 			child.Go()
 			run := letGo(t, child, r, found, log)
 			run.settled(ownCalls)

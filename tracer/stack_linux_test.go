@@ -12,18 +12,17 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// testutil.OmitFramePointers builds a program as distributions do.
 // stackRun is the trace of a program that logged its own stacks.
 type stackRun struct {
 	*recording
 	log     []testutil.LoggedCall
 	records []*trace.Record
 	name    func(uint64) string
-	thunks  int // stacks that end for want of call frame information; see inThunk
+	thunks  int // number of stacks that end for lack of call frame information; see inThunk
 }
 
-// byTables sets the way to unwind, with room for all stacks of the programs
-// that log theirs. more may be nil.
+// byTables sets the way to unwind, with room for all stacks of the programs that log
+// theirs. more may be nil.
 func byTables(way plan.Unwind, more func(o *plan.Options)) func(o *plan.Options) {
 	return func(o *plan.Options) {
 		belowTheLog(o)
@@ -34,12 +33,12 @@ func byTables(way plan.Unwind, more func(o *plan.Options)) func(o *plan.Options)
 	}
 }
 
-// belowTheLog traces the C library alone: programs that log their stacks do so in
-// functions of its names, which would count in its place.
+// belowTheLog traces the C library alone: programs that log their stacks define functions
+// with its names, which would be traced instead.
 func belowTheLog(o *plan.Options) { o.Allocators = []string{"glibc"} }
 
-// tracedStacks records a program that logs its stacks to the file that is its
-// first argument, from its gate to its end. The trace must be whole.
+// tracedStacks records a program that logs its stacks to the file in its first argument,
+// from its gate to its end. The trace must be complete.
 func tracedStacks(t *testing.T, change func(o *plan.Options), program string, args ...string) *stackRun {
 	t.Helper()
 	path := testutil.StackLogPath(t)
@@ -62,15 +61,15 @@ func ended(t *testing.T, child *testutil.Child, r *recording, path string) *stac
 	return &stackRun{recording: r, log: testutil.StackLog(t, path), records: records, name: resolved(records)}
 }
 
-// scope says which calls a log has.
+// scope selects the calls that a log contains.
 type scope bool
 
 const (
 	allCalls scope = true  // every call of the process: trace and log agree call for call
-	ownCalls scope = false // those of the program's own code; libraries make others
+	ownCalls scope = false // the calls of the program's own code; libraries make others
 )
 
-// match calls check for each logged call with its record, if that has a stack.
+// match calls check for each logged call with its record, if the record has a stack.
 func (r *stackRun) match(s scope, check func(rec *trace.Record, logged []uint64)) {
 	r.t.Helper()
 	want := map[int32][]testutil.LoggedCall{}
@@ -81,7 +80,7 @@ func (r *stackRun) match(s scope, check func(rec *trace.Record, logged []uint64)
 		rest := want[rec.TID]
 		same := len(rest) > 0 && sameCall(&rec.Call, &rest[0])
 		if s == ownCalls && same && len(rec.Call.Stack.Frames) > 0 {
-			// A library may free and make again the same block.
+			// A library may free and allocate the same block again.
 			same = r.sameFunction(rec.Call.Stack.Frames[0], rest[0].Frames[0])
 		}
 		if !same {
@@ -94,7 +93,7 @@ func (r *stackRun) match(s scope, check func(rec *trace.Record, logged []uint64)
 		if rec.Call.Stack.End != trace.StackAbsent {
 			check(rec, rest[0].Frames)
 		}
-		// A move that was split is two calls of the trace.
+		// A move that was split is two calls in the trace.
 		if rest[0].Op != "move" || rec.Call.Op != trace.OpFree {
 			want[rec.TID] = rest[1:]
 		}
@@ -106,7 +105,7 @@ func (r *stackRun) match(s scope, check func(rec *trace.Record, logged []uint64)
 	}
 }
 
-// sameCall says whether c is the call that was logged, or a half of the move.
+// sameCall reports whether c is the logged call, or a half of the logged move.
 func sameCall(c *trace.Call, logged *testutil.LoggedCall) bool {
 	switch c.Op {
 	case trace.OpFree:
@@ -128,7 +127,7 @@ func describeNext(rest []testutil.LoggedCall) string {
 	return describe(rest[0].Call)
 }
 
-// sameFunction says whether two addresses lie in one function that has a name.
+// sameFunction reports whether two addresses are in one function that has a name.
 func (r *stackRun) sameFunction(a, b uint64) bool {
 	x, _, _ := strings.Cut(r.name(a), "(")
 	y, _, _ := strings.Cut(r.name(b), "(")
@@ -145,10 +144,10 @@ type faults struct {
 	r     *stackRun
 	n     int
 	seen  int
-	where map[string]int // how many, by end, reason and the function it ended in
+	where map[string]int // counts, by end, reason and the function in which the stack ended
 }
 
-// is reports that rec's stack is not as it must be.
+// is reports that rec's stack is wrong.
 func (f *faults) is(rec *trace.Record, what string) {
 	f.r.t.Helper()
 	s := &rec.Call.Stack
@@ -166,7 +165,7 @@ func (f *faults) is(rec *trace.Record, what string) {
 	}
 }
 
-// report returns how many stacks were looked at.
+// report logs the counts and returns how many stacks were checked.
 func (f *faults) report() int {
 	f.r.t.Helper()
 	if f.n > 0 {
@@ -181,8 +180,8 @@ func (f *faults) report() int {
 	return f.seen
 }
 
-// exact checks that each stack of the trace is complete, found by tables alone,
-// and the logged one. It returns how many there were.
+// exact checks that each stack of the trace is complete, was found with tables alone, and
+// is the logged one. It returns the number of stacks.
 func (r *stackRun) exact(s scope) int {
 	r.t.Helper()
 	f := faults{r: r}
@@ -203,17 +202,16 @@ func (r *stackRun) exact(s scope) int {
 	return f.report()
 }
 
-// inThunk says whether a stack ends for want of call frame information: what a
-// program for 32-bit x86 gets its own address from is a function of crt1.o, which
-// has none.
+// inThunk reports whether a stack ends for lack of call frame information: a program for
+// 32-bit x86 gets its own address from a function of crt1.o, which has none.
 func (r *stackRun) inThunk(logged []uint64) bool {
-	// The name is that of the byte before, where calls are.
+	// The name is that of the byte before the address, where calls are.
 	return strings.Contains(r.name(logged[len(logged)-1]+1), "__x86.get_pc_thunk.")
 }
 
-// honest checks that each stack of the trace is the logged one or says that it
-// is not; and that it is right as far as it goes, unless frame pointers were
-// guessed. It calls of with each and whether it is complete.
+// honest checks that each stack of the trace is the logged one or is marked as
+// incomplete, and that it is correct as far as it goes, unless frame pointers were used.
+// It calls of with each stack and whether it is complete.
 func (r *stackRun) honest(s scope, of func(rec *trace.Record, complete bool)) int {
 	r.t.Helper()
 	f := faults{r: r}

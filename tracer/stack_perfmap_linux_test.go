@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// chainScript has blocks of sizes like no other made below a known chain of
-// functions, which are interpreted at first and compiled later.
+// chainScript allocates blocks of a unique size below a known chain of functions, which
+// are interpreted at first and compiled later.
 const chainScript = `const fs = require("fs");
 function innermost(n) { return Buffer.allocUnsafeSlow(700000 + n).length; }
 function between(n) { return innermost(n) + 1; }
@@ -30,8 +30,7 @@ type perfEntry struct {
 	name        string
 }
 
-// perfMap reads what a virtual machine wrote of its code: lines of start, size
-// and name.
+// perfMap reads the perf map of a virtual machine: lines of start, size and name.
 func perfMap(t *testing.T, path string) []perfEntry {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -54,8 +53,8 @@ func perfMap(t *testing.T, path string) []perfEntry {
 	return all
 }
 
-// The frames of compiled JavaScript are those of the program's chain of calls,
-// as node's own map of its code names them.
+// The frames of compiled JavaScript are those of the program's chain of calls, by the
+// names in node's own perf map.
 func TestStacksOfNodeAgainstPerfMap(t *testing.T) {
 	testutil.NeedBPF(t)
 	dir := t.TempDir()
@@ -63,12 +62,12 @@ func TestStacksOfNodeAgainstPerfMap(t *testing.T) {
 	if err := os.WriteFile(script, []byte(chainScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Without the optimizer no function is inlined into another one. The map does not say
-	// where the garbage collector moves code to.
+	// Without the optimizer no function is inlined into another one. The map does not
+	// contain where the garbage collector moves code to.
 	cmd := exec.Command(installed(t, "node"), "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-opt", "--no-compact-code-space", script)
-	cmd.Dir = dir // node leaves a log there
+	cmd.Dir = dir // node writes a log there
 	child := testutil.Start(t, cmd)
-	// Where node, and perf, want it.
+	// The path that node and perf use.
 	path := fmt.Sprintf("/tmp/perf-%d.map", child.PID)
 	t.Cleanup(func() { os.Remove(path) })
 	child.Ready()
@@ -97,7 +96,7 @@ func TestStacksOfNodeAgainstPerfMap(t *testing.T) {
 	}
 }
 
-// chainFault says what is wrong with a stack of chainScript.
+// chainFault returns what is wrong with a stack of chainScript.
 func chainFault(frames []uint64, machine []perfEntry, name func(uint64) string) string {
 	var chain []string
 	text := ""
@@ -106,7 +105,7 @@ func chainFault(frames []uint64, machine []perfEntry, name func(uint64) string) 
 		for _, c := range machine {
 			// A return address may be the end of its function.
 			if addr > c.start && addr <= c.start+c.size {
-				in = c.name // the latest entry counts
+				in = c.name // the last entry counts
 			}
 		}
 		file := name(addr)
@@ -115,11 +114,11 @@ func chainFault(frames []uint64, machine []perfEntry, name func(uint64) string) 
 			return fmt.Sprintf("%#x is neither code of a file nor of the map:\n%s", addr, text)
 		}
 		if function, place, ok := strings.Cut(in, " "); ok && strings.Contains(place, "chain.js:") {
-			// "JS:~name" says node 20, "LazyCompile:~name" node 18.
+			// node 20 writes "JS:~name", node 18 "LazyCompile:~name".
 			chain = append(chain, strings.TrimLeft(function[strings.IndexByte(function, ':')+1:], "~^*"))
 		}
 	}
-	// The last one is the script itself, which has no name.
+	// The last frame is the script itself, which has no name.
 	if len(chain) != 4 || chain[0] != "innermost" || chain[1] != "between" || chain[2] != "outermost" {
 		return fmt.Sprintf("the chain of calls is %q\n%s", chain, text)
 	}

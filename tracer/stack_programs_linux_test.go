@@ -11,7 +11,7 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// stackPrograms are those that allocate below frames of every shape, in four
+// stackPrograms are the programs that allocate below frames of every shape, in four
 // threads, and log each call.
 var stackPrograms = []struct {
 	name, rounds string
@@ -23,9 +23,9 @@ var stackPrograms = []struct {
 	{"stacks_cxx", "50", allCalls, nil},
 }
 
-// Each stack, from tables alone, is the one that the program finds by itself,
-// whatever the frames between: callbacks of libraries, signal handlers, the
-// dynamic loader, exceptions.
+// Each stack, from tables alone, is the one that the program finds itself, whatever the
+// frames between: callbacks of libraries, signal handlers, the dynamic loader,
+// exceptions.
 func TestStacksAreExact(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreExact)
@@ -53,8 +53,8 @@ func stacksAreExact(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// 32-bit programs are quite another code when they are linked at fixed addresses,
-// keep frame pointers although they have tables, or are not optimised.
+// 32-bit programs have very different code when they are linked at fixed addresses, keep
+// frame pointers in addition to tables, or are not optimised.
 func TestStacksOfBuildsFor32Bit(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.Need32Bit(t)
@@ -74,8 +74,7 @@ func TestStacksOfBuildsFor32Bit(t *testing.T) {
 	}
 }
 
-// Every way to attach, to keep state and to move events, and the stacks of
-// frees.
+// Every mechanism, place of state and buffer, and the stacks of frees.
 func TestStacksOfEveryVariant(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksOfEveryVariant)
@@ -105,7 +104,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 		program := build(t, p.name, append([]string{testutil.OmitFramePointers}, p.flags...)...)
 		for j, v := range variants {
 			if !sweep && (i+j)%len(stackPrograms) != 0 {
-				continue // each variant has one of the programs
+				continue // one program for each variant
 			}
 			t.Run(p.name+"-"+v.name, func(t *testing.T) {
 				r := tracedStacks(t, byTables(plan.UnwindEH, func(o *plan.Options) {
@@ -122,7 +121,7 @@ func stacksOfEveryVariant(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// A limit cuts a stack and says so; what is left is right.
+// A depth limit truncates a stack and marks it; the rest is correct.
 func TestStacksAreCutAtTheLimit(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreCutAtTheLimit)
@@ -138,7 +137,7 @@ func stacksAreCutAtTheLimit(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// cut checks stacks that were recorded with a limit.
+// cut checks stacks that were recorded with a depth limit.
 func (r *stackRun) cut(depth int) {
 	r.t.Helper()
 	f := faults{r: r}
@@ -162,7 +161,7 @@ func (r *stackRun) cut(depth int) {
 	}
 }
 
-// Stacks as deep as the limit can be, one frame less and one more.
+// Stacks as deep as the largest limit, one frame less and one more.
 func TestDeepStacks(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, eachDeepStacks)
@@ -184,7 +183,7 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	if t.Failed() {
 		return
 	}
-	more := len(first.log[0].Frames) - 100 // the frames besides the nested ones
+	more := len(first.log[0].Frames) - 100 // number of frames in addition to the nested ones
 	limits := []int{plan.DefaultDepth, plan.MaxBounded}
 	if !first.tracer.Plan().Bounded {
 		limits = append(limits, 200, plan.MaxDepth)
@@ -206,8 +205,8 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	}
 }
 
-// While the dynamic loader binds a function, a register that the programs in the
-// kernel do not follow leads to the caller. Such stacks are flagged.
+// While the dynamic loader binds a function, a register that the BPF programs do not
+// follow leads to the caller. Such stacks are marked.
 func TestStacksDuringLazyBinding(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksDuringLazyBinding)
@@ -225,8 +224,8 @@ func stacksDuringLazyBinding(t *testing.T, build testutil.Builder) {
 	t.Logf("%d of %d stacks are complete", complete, n)
 }
 
-// The Go unwinder, which knows all registers and expressions, finds the same
-// stacks as the programs in the kernel.
+// The Go unwinder, which knows all registers and expressions, finds the same stacks as
+// the BPF programs.
 func TestStacksAreVerified(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksAreVerified)
@@ -246,12 +245,12 @@ func stacksAreVerified(t *testing.T, build testutil.Builder) {
 				}
 				verified += s.Verified
 				c := &r.tracer.stream.Coverage
-				t.Logf("%d of %d stacks were verified; %+v, in doubt %v, pending %v", s.Verified, n, s.Work, c.Stale, c.Pending)
+				t.Logf("%d of %d stacks were verified; %+v, stale %v, pending %v", s.Verified, n, s.Work, c.Stale, c.Pending)
 			})
 		}
 	}
-	// Copies are made only while there is room in the ring, so how many there are
-	// of a single run is not certain.
+	// Copies are made only while there is room in the ring, so their number in a single
+	// run is not certain.
 	if verified < 1000 && !t.Failed() {
 		t.Errorf("%d stacks were verified in all", verified)
 	}

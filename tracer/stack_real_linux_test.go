@@ -20,12 +20,12 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// tally counts the stacks of a program that nobody made for us. Records are
-// not kept: there are many.
+// tally counts the stacks of a program that was not written for these tests. It does not
+// keep the records, because there are many.
 type tally struct {
 	calls, complete, framePointer int
-	bounded, cut                  int            // the frames that a stack has at most without bpf_loop, and how many have as many
-	others                        map[string]int // stacks that are not complete, by end and reason
+	bounded, cut                  int            // the largest number of frames in a stack without bpf_loop, and how many stacks have that many
+	others                        map[string]int // number of stacks that are not complete, by end and reason
 }
 
 func (c *tally) add(s *trace.Stack) {
@@ -44,7 +44,7 @@ func (c *tally) add(s *trace.Stack) {
 	c.calls++
 }
 
-// tallied traces child while it does its work, until its end.
+// tallied traces child while it works, until its end.
 func tallied(t *testing.T, way plan.Unwind, child *testutil.Child, work func()) *tally {
 	t.Helper()
 	p, err := plan.New(plan.Options{PID: child.PID, Unwind: way, Depth: plan.MaxDepth, BacktraceAll: true})
@@ -90,8 +90,8 @@ func (c *tally) read(tracer *Tracer) error {
 	}
 }
 
-// atLeast demands a share of complete stacks, of those found with frame
-// pointers as well or not.
+// atLeast requires a share of complete stacks, with or without those found with frame
+// pointers.
 func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bool) {
 	t.Helper()
 	complete := c.complete + c.cut
@@ -110,7 +110,8 @@ func (c *tally) atLeast(t *testing.T, calls int, share float64, framePointers bo
 	}
 }
 
-// installed is testutil.Installed, but that a benchmark does without the program.
+// installed is testutil.Installed, except that a benchmark is skipped if the program is
+// missing.
 func installed(t testing.TB, name string) string {
 	t.Helper()
 	if b, ok := t.(*testing.B); ok {
@@ -121,8 +122,7 @@ func installed(t testing.TB, name string) string {
 	return testutil.Installed(t, name)
 }
 
-// skipped skips a benchmark and says why, which benchmarks keep to themselves
-// without -v.
+// skipped skips a benchmark and prints why, which benchmarks do not do without -v.
 func skipped(b *testing.B, why string) {
 	b.Helper()
 	if !testing.Verbose() {
@@ -160,12 +160,12 @@ func fed(t testing.TB, cmd *exec.Cmd, question, answer string) (child *testutil.
 			break
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }() // it ends with the program
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // returns when the program ends
 	return child, feed
 }
 
-// say gives a program that reads commands its last ones.
-func say(t testing.TB, feed io.WriteCloser, text string) {
+// finishWith gives a program that reads commands its last ones.
+func finishWith(t testing.TB, feed io.WriteCloser, text string) {
 	t.Helper()
 	if _, err := io.WriteString(feed, text); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func say(t testing.TB, feed io.WriteCloser, text string) {
 	}
 }
 
-// preprocessed returns a C++ file as the compiler proper gets it.
+// preprocessed returns a C++ file after preprocessing.
 func preprocessed(t testing.TB, path string) string {
 	t.Helper()
 	text, err := exec.Command(installed(t, "g++"), "-std=gnu++17", "-E", path).Output()
@@ -185,7 +185,8 @@ func preprocessed(t testing.TB, path string) string {
 	return string(text)
 }
 
-// compiler is g++'s compiler proper, with more flags, about to read a FIFO.
+// compiler returns the command of g++'s compiler proper, with more flags. It will read a
+// FIFO.
 func compiler(t testing.TB, flags ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.Command(installed(t, "g++"), "-print-prog-name=cc1plus").Output()
@@ -196,7 +197,7 @@ func compiler(t testing.TB, flags ...string) *exec.Cmd {
 	return exec.Command(strings.TrimSpace(string(path)), args...)
 }
 
-// fifo makes one and returns its path.
+// fifo makes a FIFO and returns its path.
 func fifo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source.ii")
@@ -206,8 +207,7 @@ func fifo(t testing.TB) string {
 	return path
 }
 
-// compiling starts a compiler and waits until it has come to open the FIFO that
-// is its last argument.
+// compiling starts a compiler and waits until it opens the FIFO, its last argument.
 func compiling(t testing.TB, cmd *exec.Cmd) (child *testutil.Child, feed io.WriteCloser) {
 	t.Helper()
 	child = testutil.Start(t, cmd)
@@ -218,8 +218,8 @@ func compiling(t testing.TB, cmd *exec.Cmd) (child *testutil.Child, feed io.Writ
 	return child, feed
 }
 
-// Programs of the distribution, which have no frame pointers: unwind tables
-// alone lead to the end of practically every stack.
+// Programs of the distribution, which have no frame pointers: unwind tables alone lead to
+// the end of practically every stack.
 func TestStacksOfRealPrograms(t *testing.T) {
 	testutil.NeedBPF(t)
 	const enough = 0.999
@@ -243,7 +243,7 @@ threads = [threading.Thread(target=work) for i in range(3)]
 	t.Run("sqlite3", func(t *testing.T) {
 		child, feed := fed(t, exec.Command(installed(t, "sqlite3"), ":memory:"), "select 'up';", "up")
 		tallied(t, plan.UnwindEH, child, func() {
-			say(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
+			finishWith(t, feed, "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)"+
 				" insert into t select i,'text '||i from n; create index ti on t(b);"+
 				" select a, group_concat(b) from t where b like '%7%' group by a % 100 order by b; select json_group_array(b) from t;\n")
 		}).atLeast(t, 1000, enough, false)
@@ -252,7 +252,7 @@ threads = [threading.Thread(target=work) for i in range(3)]
 		program := testutil.Build(t, "stacks_cxx")
 		child, feed := fed(t, exec.Command(installed(t, "gdb"), "-nx", "-q"), "echo up\\n", "up")
 		tallied(t, plan.UnwindEH, child, func() {
-			say(t, feed, "set pagination off\nfile "+program+"\ninfo types Shape\nptype Square\nlist main\n"+
+			finishWith(t, feed, "set pagination off\nfile "+program+"\ninfo types Shape\nptype Square\nlist main\n"+
 				"info scope fall\nbreak exceptions\ndisassemble main\ninfo functions comparators\nquit\n")
 		}).atLeast(t, 20000, enough, false)
 	})
@@ -263,6 +263,6 @@ threads = [threading.Thread(target=work) for i in range(3)]
 			how, calls = "-fsyntax-only", 10000
 		}
 		child, feed := compiling(t, compiler(t, how))
-		tallied(t, plan.UnwindEH, child, func() { say(t, feed, text) }).atLeast(t, calls, enough, false)
+		tallied(t, plan.UnwindEH, child, func() { finishWith(t, feed, text) }).atLeast(t, calls, enough, false)
 	})
 }

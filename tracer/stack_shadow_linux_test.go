@@ -11,9 +11,9 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// shadowed checks a stack of the program "shadow", whose log ends where libc
-// called main or the thread's function. What is to follow is libc's start
-// code and, in the main thread, the program's _start.
+// shadowed checks a stack of the program "shadow", whose log ends where libc called main
+// or the thread's function. The frames that follow must be libc's start code and, in the
+// main thread, the program's _start.
 func (r *stackRun) shadowed(rec *trace.Record, logged []uint64) string {
 	frames := rec.Call.Stack.Frames
 	n := min(len(frames), len(logged))
@@ -37,7 +37,7 @@ func (r *stackRun) shadowed(rec *trace.Record, logged []uint64) string {
 	return ""
 }
 
-// all checks that every stack of "shadow" is complete and right, and was found
+// allShadowed checks that every stack of "shadow" is complete and correct, and was found
 // with the help of frame pointers or not.
 func (r *stackRun) allShadowed(framePointer bool) {
 	r.t.Helper()
@@ -55,8 +55,7 @@ func (r *stackRun) allShadowed(framePointer bool) {
 	f.report()
 }
 
-// allFailed checks that every stack of "shadow" says that it is not complete,
-// and why.
+// allFailed checks that every stack of "shadow" is marked as incomplete, with a reason.
 func (r *stackRun) allFailed(more func(s *trace.Stack, logged []uint64) string) {
 	r.t.Helper()
 	f := faults{r: r}
@@ -64,7 +63,7 @@ func (r *stackRun) allFailed(more func(s *trace.Stack, logged []uint64) string) 
 		f.seen++
 		s := &rec.Call.Stack
 		if s.End != trace.StackFailed || s.Reason == "" {
-			f.is(rec, "it cannot be known, and does not say so with a reason:\n"+r.shadowed(rec, logged))
+			f.is(rec, "it cannot be known, but has no end with a reason:\n"+r.shadowed(rec, logged))
 			return
 		}
 		if fault := more(s, logged); fault != "" {
@@ -87,8 +86,8 @@ func (r *stackRun) each(fault func(s *trace.Stack, logged []uint64) string) {
 	f.report()
 }
 
-// Programs without unwind tables: by their frame pointers if they have them,
-// and not at all otherwise, which is said.
+// Programs without unwind tables: stacks follow their frame pointers if they have them.
+// Otherwise they are incomplete and marked.
 func TestStacksWithoutTables(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, withoutTablesAtAll)
@@ -114,13 +113,13 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 		r := tracedStacks(t, byTables(plan.UnwindAuto, nil), bare(t, testutil.OmitFramePointers), "2000")
 		guessed := func(s *trace.Stack, _ []uint64) string {
 			if len(s.Frames) > 1 && !s.FramePointer {
-				return "frames were guessed and that is not said"
+				return "frames were guessed, but the stack is not marked"
 			}
 			return ""
 		}
 		if runtime.GOARCH == "arm64" {
-			// Code that does not need x29 leaves it as it is: it leads to libc's frame
-			// record, over the frames of the program.
+			// Code that does not need x29 keeps it as it is: it leads to libc's frame
+			// record, past the frames of the program.
 			r.each(guessed)
 		} else {
 			r.allFailed(guessed)
@@ -128,7 +127,7 @@ func withoutTablesAtAll(t *testing.T, build testutil.Builder) {
 	})
 }
 
-// onlyCaller wants a stack that stops where knowledge ends.
+// onlyCaller requires a stack that stops where the callers are unknown.
 func onlyCaller(s *trace.Stack, _ []uint64) string {
 	if len(s.Frames) != 1 || s.FramePointer {
 		return "want the caller alone"
@@ -136,8 +135,8 @@ func onlyCaller(s *trace.Stack, _ []uint64) string {
 	return ""
 }
 
-// A program whose compiler kept frame pointers, by these alone, and by the
-// kernel's own helper, whose stacks are merely there.
+// A program compiled with frame pointers, unwound with these alone, and with the kernel's
+// own helper, whose stacks must only exist.
 func TestStacksByFramePointersAlone(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, byFramePointersAlone)
@@ -151,7 +150,7 @@ func byFramePointersAlone(t *testing.T, build testutil.Builder) {
 		r.match(ownCalls, func(rec *trace.Record, logged []uint64) {
 			f.seen++
 			s := &rec.Call.Stack
-			// Beyond the last logged frame is libc, which has no frame pointers.
+			// After the last logged frame comes libc, which has no frame pointers.
 			if diff := r.diff(s.Frames[:min(len(s.Frames), len(logged))], logged); diff != "" || !s.FramePointer {
 				f.is(rec, diff)
 			}

@@ -15,8 +15,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// returnProbes attaches a program that does nothing to the returns of
-// functions, as another tracer does.
+// returnProbes attaches a program that does nothing to the returns of functions, as
+// another tracer would.
 func returnProbes(t *testing.T, pid int, path string, functions ...string) {
 	t.Helper()
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -40,9 +40,9 @@ func returnProbes(t *testing.T, pid int, path string, functions ...string) {
 	}
 }
 
-// While a return probe of somebody else is pending, the kernel has put its own
-// address in the place of a return address. Stacks have the true one. What it
-// is tells the same program in a run without such probes, at the same addresses.
+// While a return probe of another tracer is pending, the kernel has replaced a return
+// address with its own. Stacks have the real one, which is known from a run of the same
+// program without such probes, at the same addresses.
 func TestStacksUnderForeignReturnProbes(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, underForeignReturnProbes)
@@ -86,8 +86,8 @@ func underForeignReturnProbes(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// needSteps skips a test of 32-bit programs without address randomization where the kernel
-// would let them hang.
+// needSteps skips a test of 32-bit programs without address randomization if the kernel
+// would make them hang.
 func needSteps(t *testing.T) {
 	t.Helper()
 	if err := (host.Kernel{}).NarrowSteps(); err != nil && strings.HasSuffix(t.Name(), "32-bit") {

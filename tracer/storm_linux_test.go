@@ -13,9 +13,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// fullyPreemptible says whether this kernel takes the CPU away from its own code,
-// and so from the programs. It is chosen at boot (preempt=full), and only
-// debugfs tells what was chosen.
+// fullyPreemptible reports whether this kernel preempts its own code, and thus the BPF
+// programs. This is chosen at boot (preempt=full), and only debugfs shows the choice.
 func fullyPreemptible(t *testing.T) bool {
 	t.Helper()
 	now, err := os.ReadFile("/sys/kernel/debug/sched/preempt")
@@ -25,12 +24,11 @@ func fullyPreemptible(t *testing.T) bool {
 	return strings.Contains(string(now), "(full)")
 }
 
-// Many more threads than CPUs allocate at once below stacks that differ: each
-// call is in the trace, in the order of its thread, with the stack that the
-// program found by itself. On a kernel that preempts its own code the programs
-// preempt each other all the time; what they keep per CPU would be another
-// thread's then. A virtual machine is booted with such a kernel for this test
-// (vmtest/README.md, "Cases").
+// Many more threads than CPUs allocate at once below different stacks. Each call is in
+// the trace, in the order of its thread, with the stack that the program found itself. On
+// a kernel that preempts its own code, the BPF programs preempt each other all the time;
+// state kept per CPU would then be another thread's. A virtual machine is booted with
+// such a kernel for this test (vmtest/README.md, "Cases").
 func TestStormOfThreads(t *testing.T) {
 	testutil.NeedBPF(t)
 	full := fullyPreemptible(t)

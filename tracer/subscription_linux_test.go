@@ -15,7 +15,7 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// openedSideband is a sideband of a process alone, without a collector.
+// openedSideband returns the sideband of a process alone, without a collector.
 func openedSideband(t testing.TB, pid int, way plan.Sideband) *order.Sideband {
 	t.Helper()
 	cpus, err := host.OnlineCPUs()
@@ -29,7 +29,7 @@ func openedSideband(t testing.TB, pid int, way plan.Sideband) *order.Sideband {
 	return s
 }
 
-// subscribed is openedSideband up to the end of the test.
+// subscribed is openedSideband, closed at the end of the test.
 func subscribed(t *testing.T, pid int, way plan.Sideband) *order.Sideband {
 	t.Helper()
 	s := openedSideband(t, pid, way)
@@ -41,7 +41,7 @@ func subscribed(t *testing.T, pid int, way plan.Sideband) *order.Sideband {
 	return s
 }
 
-// bytes returns how much is in the buffers.
+// sidebandBytes returns how full the buffers are.
 func sidebandBytes(s *order.Sideband) (n float64) {
 	for _, r := range s.Rings {
 		r.Begin()
@@ -50,7 +50,7 @@ func sidebandBytes(s *order.Sideband) (n float64) {
 	return n
 }
 
-// What other processes map fills the buffers of the machine-wide way alone.
+// Mappings of other processes fill the buffers only with a machine-wide subscription.
 func TestOthersFillNoBuffers(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "mapcode")
@@ -83,8 +83,8 @@ func TestOthersFillNoBuffers(t *testing.T) {
 	}
 }
 
-// A process with more threads than may have events of their own is followed with
-// events of the whole machine.
+// A process with more threads than may have their own events is followed with events of
+// the whole machine.
 func TestSubscriptionOfManyThreads(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "8", "1")
@@ -94,22 +94,22 @@ func TestSubscriptionOfManyThreads(t *testing.T) {
 		t.Error("no error with more threads than the limit allows")
 	}
 	if !s.PerTask() {
-		t.Error("the subscription before is gone")
+		t.Error("the earlier subscription is gone")
 	}
 	if err := s.Subscribe(plan.SidebandAuto); err != nil || s.PerTask() {
 		t.Errorf("%v, single threads: %v; want the whole machine", err, s.PerTask())
 	}
 	s.Way = plan.SidebandAuto
 	if s.Narrow(); s.PerTask() {
-		t.Error("the limit is forgotten")
+		t.Error("Narrow ignored the limit")
 	}
 	s.Way, s.Limit = plan.SidebandAuto, 100
 	if s.Narrow(); !s.PerTask() {
-		t.Error("other processes are not left out")
+		t.Error("the buffers still get records of other processes")
 	}
 }
 
-// Records come once, also of threads that are subscribed to twice.
+// Records come once, even of threads that are subscribed to twice.
 func TestSubscribedTwice(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "mapcode"), "50")
@@ -129,8 +129,8 @@ func TestSubscribedTwice(t *testing.T) {
 	}
 }
 
-// The kernel takes the events away from a process that executes a set-user-ID program.
-// The trace goes on with the records of that one, and of the ones that follow.
+// The kernel closes the events of a process that executes a set-user-ID program. The
+// trace continues with the records of that program, and of those that follow.
 func TestExecOfSetUID(t *testing.T) {
 	testutil.NeedBPF(t)
 	for name, way := range map[string]plan.Sideband{"task": plan.SidebandTask, "machine": plan.SidebandMachine} {
@@ -157,7 +157,7 @@ func TestExecOfSetUID(t *testing.T) {
 			for range 3 {
 				child.Go()
 				child.Ready()
-				<-seen // a program that ends before the tracer looks is not known
+				<-seen // a program that ends before the tracer looks would stay unknown
 			}
 			child.Go()
 			child.Succeed()
@@ -180,7 +180,7 @@ func TestExecOfSetUID(t *testing.T) {
 				t.Errorf("%d execs, calls by the execs before: %v", execs, made)
 			}
 			if r.tracer.Stats().LeftBehind {
-				t.Error("the end of the main thread was believed")
+				t.Error("the process counts as one without probes after its main thread")
 			}
 			r.whole()
 		})

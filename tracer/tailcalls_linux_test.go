@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Functions that lead to malloc by jumps through others count once, as themselves,
-// and are not taken for calls that never came back.
+// Functions that lead to malloc by jumps through others count once, as themselves, and
+// not as calls that never returned.
 func TestAlignmentsOfMalloc(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {

@@ -11,14 +11,14 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// Every way to attach, to know sites, to keep state and to move events gives the same calls,
-// event for event, as the program's own log.
+// Every mechanism, every way to find sites, every place of state and every buffer gives
+// the same calls, one by one, as the program's own log.
 func TestEveryCallOfEveryThread(t *testing.T) {
 	testutil.NeedBPF(t)
 	all := everyWay()
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		everyCallOfEveryThread(t, build(t, "alloc"), all)
-		all = ways(t) // is enough for the second width
+		all = ways(t) // these suffice for the second width
 	})
 }
 
@@ -61,8 +61,8 @@ func everyFunction(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// glibc has one function for memalign and aligned_alloc; the trace cannot tell
-// which name was called.
+// canonical joins the names memalign and aligned_alloc: glibc has one function for both,
+// and the trace does not show which name was called.
 func canonical(records []*trace.Record) []*trace.Record {
 	for _, rec := range records {
 		if rec.Kind == trace.KindCall && rec.Call.Function == "memalign" {
@@ -81,8 +81,8 @@ func canonicalCalls(all []testutil.Call) []testutil.Call {
 	return all
 }
 
-// Stacks of a program with frame pointers: the true return address first, then
-// its callers by name, and nothing that is no code.
+// Stacks of a program with frame pointers: the real return address first, then its
+// callers by name, and no address outside of code.
 func TestStacksByFramePointer(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, stacksByFramePointer)
@@ -115,7 +115,7 @@ func stacksByFramePointer(t *testing.T, build testutil.Builder) {
 		for i, addr := range s.Frames {
 			text := names(addr)
 			if text == "in ??" {
-				t.Errorf("call %d, frame %d: %#x is no code", rec.Call.Seq, i, addr)
+				t.Errorf("call %d, frame %d: %#x is not code", rec.Call.Seq, i, addr)
 			}
 			if name, _, _ := strings.Cut(text, "("); strings.HasPrefix(name, "alloc_") {
 				got[name] += rec.Call.Size
@@ -125,7 +125,7 @@ func stacksByFramePointer(t *testing.T, build testutil.Builder) {
 	}
 	for function, size := range report.Leaks {
 		if got[function] != size {
-			t.Errorf("%s leaked %d bytes, the trace says %d", function, size, got[function])
+			t.Errorf("%s leaked %d bytes, the trace has %d", function, size, got[function])
 		}
 	}
 }
@@ -159,8 +159,8 @@ func depthCutsStacks(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// Blocks below the limit are left out with their frees; a realloc across the
-// limit becomes an allocation or a free.
+// Blocks below the limit are left out with their frees; a realloc across the limit
+// becomes an allocation or a free.
 func TestMinSize(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, minSize)
@@ -170,13 +170,13 @@ func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
 	_, report, records := traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
-	// Each function, realloc without an old block among them.
+	// Each function, including realloc without an old block.
 	_, report, records = traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "every"))
 	compare(t, canonical(records), &testutil.Report{Calls: limited(canonicalCalls(report.Calls), limit)})
 }
 
-// limited is what a log says with a size limit: written against the
-// documented rule, not against the tracer.
+// limited returns what a log contains with a size limit. It implements the documented
+// rule, independently of the tracer.
 func limited(all []testutil.Call, limit uint64) []testutil.Call {
 	live := map[uint64]bool{}
 	var out []testutil.Call

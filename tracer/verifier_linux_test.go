@@ -21,7 +21,8 @@ import (
 	"rtrace-bpf/tracer/tables"
 )
 
-// What counts as the same stack, and what as known well enough to count at all.
+// Agreement decides which stacks count as the same, and whether enough is known to count
+// them at all.
 func TestAgreement(t *testing.T) {
 	const (
 		complete  = object.ProbeStackEndSTACK_COMPLETE
@@ -44,8 +45,8 @@ func TestAgreement(t *testing.T) {
 		"given up":                      {[]uint64{1, 2}, noRule, []uint64{1, 2, 3}, reference.Complete, true, true},
 		"given up at the end":           {[]uint64{1, 2, 3}, badFrame, []uint64{1, 2, 3}, reference.Complete, true, true},
 		"given up beyond a wrong frame": {[]uint64{1, 9}, unmapped, []uint64{1, 2, 3}, reference.Complete, false, true},
-		"said to be complete, is not":   {[]uint64{1, 2}, complete, []uint64{1, 2, 3}, reference.Complete, false, true},
-		"said to be cut, is not":        {[]uint64{1, 2}, truncated, []uint64{1, 2, 3}, reference.Truncated, false, true},
+		"marked complete, is not":       {[]uint64{1, 2}, complete, []uint64{1, 2, 3}, reference.Complete, false, true},
+		"marked truncated, is not":      {[]uint64{1, 2}, truncated, []uint64{1, 2, 3}, reference.Truncated, false, true},
 		"frames behind the end":         {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.Complete, false, true},
 		"frames behind the end, failed": {[]uint64{1, 2, 3}, noRule, []uint64{1, 2}, reference.Complete, false, true},
 		"the copy ends":                 {[]uint64{1, 2, 3}, complete, []uint64{1, 2}, reference.Unreadable, true, false},
@@ -80,14 +81,14 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// warnings collects what is given to Options.Warn.
+// warnings collects the texts given to Options.Warn.
 type warnings struct {
 	sync.Mutex
 	texts []string
 }
 
-// spoil makes the most used rules of a file wrong by a word, where the programs
-// in the kernel read them.
+// spoil changes the most used rules of a file by a word, where the BPF programs read
+// them.
 func (r *recording) spoil(path string) {
 	r.t.Helper()
 	k := r.tracer.kernel
@@ -126,9 +127,9 @@ func (w *warnings) write(format string, args ...any) {
 	w.texts = append(w.texts, fmt.Sprintf(format, args...))
 }
 
-// tells says whether a text shows a difference: a line whose columns are not the
-// same.
-func tells(text string) bool {
+// showsDifference reports whether a text shows a difference: a line with two different
+// columns.
+func showsDifference(text string) bool {
 	lines := strings.Split(text, "\n")
 	return strings.HasPrefix(lines[0], "stack differs: programs ") && slices.ContainsFunc(lines[1:], func(line string) bool {
 		columns := strings.Fields(line)
@@ -136,7 +137,7 @@ func tells(text string) bool {
 	})
 }
 
-// What is wrong in the kernel is found, counted and told, the first few times.
+// Wrong rules in the kernel are found and counted, and the first differences are logged.
 func TestVerifierFindsDifferences(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "stacks", testutil.OmitFramePointers)
@@ -163,7 +164,7 @@ func TestVerifierFindsDifferences(t *testing.T) {
 				t.Errorf("%d texts, want %d", len(w.texts), want)
 			}
 			for _, text := range w.texts {
-				if !tells(text) {
+				if !showsDifference(text) {
 					t.Errorf("no difference is to be seen in\n%s", text)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"rtrace-bpf/tracer/plan"
 )
 
-// A copy of a stack has the address of the stub where a return probe of somebody
-// else is pending. That is no difference: from there on nothing can be told.
+// A copy of a stack has the address of the stub where a return probe of another tracer is
+// pending. That is not a difference: the frames from there on are unknown.
 func TestVerifierUnderForeignReturnProbes(t *testing.T) {
 	testutil.NeedBPF(t)
 	program := testutil.Build(t, "shadow", testutil.OmitFramePointers)

@@ -16,8 +16,8 @@ type way struct {
 	set  func(o *plan.Options)
 }
 
-// ways lists what the tracer chooses by itself, each mechanism, buffer, place of
-// state and way to know sites at least twice, and what the oldest kernels have.
+// ways lists what the tracer chooses by itself; each mechanism, buffer, place of state
+// and way to find sites at least twice; and what the oldest kernels have.
 func ways(t *testing.T) []way {
 	t.Helper()
 	all := []way{{"best", func(*plan.Options) {}}}
@@ -34,7 +34,7 @@ func ways(t *testing.T) []way {
 	return all
 }
 
-// everyWay lists all that can be chosen.
+// everyWay lists all combinations that can be chosen.
 func everyWay() []way {
 	var all []way
 	for _, mechanism := range []host.Mechanism{host.MechanismMulti, host.MechanismPerf} {
@@ -57,12 +57,12 @@ func newWay(mechanism host.Mechanism, buffer plan.Buffer, state plan.State, site
 	}
 }
 
-// oldest is all that the oldest kernels have.
+// oldest selects what the oldest kernels have.
 func oldest(o *plan.Options) {
 	o.Mechanism, o.State, o.Sites, o.Bounded = host.MechanismPerf, plan.StateHash, plan.SitesAddress, true
 }
 
-// needWay skips the test if it asks for a way that this kernel has not.
+// needWay skips the test if this kernel does not support the way that it requests.
 func needWay(t *testing.T, o *plan.Options, err error) {
 	t.Helper()
 	asked := o.Mechanism == host.MechanismMulti || o.State == plan.StateTask || o.Sites == plan.SitesCookie

@@ -124,7 +124,7 @@ func TestResourceOption(t *testing.T) {
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
-		"-e file --buffer perf":              "modules beside memory go with ring buffers only",
+		"-e file --buffer perf":              "resource modules other than memory need ring buffers",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,
 		"--resource pool:make=f":             `"make" is not alloc, free or realloc`,

@@ -73,7 +73,7 @@ type filesFileRule struct {
 type filesHeld struct {
 	_    structs.HostLayout
 	Fds  [8]uint32
-	Told uint32
+	Sent uint32
 }
 
 type filesPending struct {

@@ -205,7 +205,7 @@ func (f *Functions) Return(l Leaving) (Probe, error) {
 	}
 	switch {
 	case l.stack && l.Stub:
-		rule.Stack = uint8(functionsCallStackCALL_STACK_BEHIND)
+		rule.Stack = uint8(functionsCallStackCALL_STACK_AFTER)
 	case l.stack:
 		rule.Stack = uint8(functionsCallStackCALL_STACK_HERE)
 	}
@@ -216,7 +216,7 @@ func (f *Functions) Return(l Leaving) (Probe, error) {
 // instruction, and after where a return probe runs, after the return.
 func (f *Functions) Stackers(here, after *ebpf.Program) error {
 	for at, p := range map[functionsCallStack]*ebpf.Program{
-		functionsCallStackCALL_STACK_HERE: here, functionsCallStackCALL_STACK_BEHIND: after,
+		functionsCallStackCALL_STACK_HERE: here, functionsCallStackCALL_STACK_AFTER: after,
 	} {
 		if err := f.objects.Stackers.Put(uint32(at), p); err != nil {
 			return fmt.Errorf("cannot record stacks of calls: %w", err)

@@ -84,9 +84,9 @@ type functionsCallSite struct {
 type functionsCallStack uint32
 
 const (
-	functionsCallStackCALL_NO_STACK     functionsCallStack = 0
-	functionsCallStackCALL_STACK_HERE   functionsCallStack = 1
-	functionsCallStackCALL_STACK_BEHIND functionsCallStack = 2
+	functionsCallStackCALL_NO_STACK    functionsCallStack = 0
+	functionsCallStackCALL_STACK_HERE  functionsCallStack = 1
+	functionsCallStackCALL_STACK_AFTER functionsCallStack = 2
 )
 
 type functionsCallText struct {

@@ -13,6 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type ProbeArgumentKind uint32
+
+const (
+	ProbeArgumentKindARGUMENT_NOTHING   ProbeArgumentKind = 0
+	ProbeArgumentKindARGUMENT_COUNT     ProbeArgumentKind = 1
+	ProbeArgumentKindARGUMENT_ELEMENT   ProbeArgumentKind = 2
+	ProbeArgumentKindARGUMENT_ALIGNMENT ProbeArgumentKind = 3
+)
+
 type ProbeCacheSet struct {
 	_    structs.HostLayout
 	Ways [4]struct {
@@ -39,12 +48,12 @@ type ProbeCacheSet struct {
 type ProbeEvent struct {
 	_    structs.HostLayout
 	Head struct {
-		_        structs.HostLayout
-		Time     uint64
-		Tid      uint32
-		Function uint16
-		Kind     uint8
-		Told     uint8
+		_            structs.HostLayout
+		Time         uint64
+		Tid          uint32
+		Function     uint16
+		Kind         uint8
+		ArgumentKind uint8
 	}
 	Addr     uint64
 	Size     uint64
@@ -122,12 +131,12 @@ const (
 type ProbeRawStack struct {
 	_    structs.HostLayout
 	Head struct {
-		_        structs.HostLayout
-		Time     uint64
-		Tid      uint32
-		Function uint16
-		Kind     uint8
-		Told     uint8
+		_            structs.HostLayout
+		Time         uint64
+		Tid          uint32
+		Function     uint16
+		Kind         uint8
+		ArgumentKind uint8
 	}
 	Hash uint64
 	Pc   uint64
@@ -209,12 +218,12 @@ const (
 type ProbeStackRecord struct {
 	_    structs.HostLayout
 	Head struct {
-		_        structs.HostLayout
-		Time     uint64
-		Tid      uint32
-		Function uint16
-		Kind     uint8
-		Told     uint8
+		_            structs.HostLayout
+		Time         uint64
+		Tid          uint32
+		Function     uint16
+		Kind         uint8
+		ArgumentKind uint8
 	}
 	Hash         uint64
 	Depth        uint16
@@ -237,24 +246,24 @@ type ProbeThread struct {
 	Pid        uint32
 	Tid        uint32
 	Depth      uint32
-	Pauses     uint32
+	Gaps       uint32
 	Reserved   uint32
 	Internal   uint64
 	Target     ProbeTarget
 	Calls      [8]struct {
-		_         structs.HostLayout
-		Slot      uint64
-		Size      uint64
-		Block     uint64
-		Time      uint64
-		Function  uint16
-		Entered   uint16
-		Operation uint8
-		Skip      uint8
-		_         [1]byte /* unsupported bitfield */
-		Told      uint8
-		Argument  uint32
-		Reserved  uint32
+		_            structs.HostLayout
+		Slot         uint64
+		Size         uint64
+		Block        uint64
+		Time         uint64
+		Function     uint16
+		Entered      uint16
+		Operation    uint8
+		Skip         uint8
+		_            [1]byte /* unsupported bitfield */
+		ArgumentKind uint8
+		Argument     uint32
+		Reserved     uint32
 	}
 	Growth struct {
 		_         structs.HostLayout
@@ -328,15 +337,6 @@ type ProbeThread struct {
 	Stack ProbeStackRecord
 }
 
-type ProbeTold uint32
-
-const (
-	ProbeToldTOLD_NOTHING   ProbeTold = 0
-	ProbeToldTOLD_COUNT     ProbeTold = 1
-	ProbeToldTOLD_ELEMENT   ProbeTold = 2
-	ProbeToldTOLD_ALIGNMENT ProbeTold = 3
-)
-
 type ProbeUnwindMode uint32
 
 const (
@@ -363,69 +363,69 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	ProbeMapBlankThreads      = "blank_threads"
-	ProbeMapLosses            = "losses"
-	ProbeMapNoPrograms        = "no_programs"
-	ProbeMapPerfRings         = "perf_rings"
-	ProbeMapRings             = "rings"
-	ProbeMapRules             = "rules"
-	ProbeMapSeenStacks        = "seen_stacks"
-	ProbeMapSites             = "sites"
-	ProbeMapSpaces            = "spaces"
-	ProbeMapStackCache        = "stack_cache"
-	ProbeMapTables            = "tables"
-	ProbeMapTargets           = "targets"
-	ProbeMapThreads           = "threads"
-	ProbeMapThreadsByTid      = "threads_by_tid"
-	ProbeMapWork              = "work"
-	ProbeProgCallStack        = "call_stack"
-	ProbeProgEnter            = "enter"
-	ProbeProgGrow             = "grow"
-	ProbeProgGrown            = "grown"
-	ProbeProgHandOver         = "hand_over"
-	ProbeProgInternalFree     = "internal_free"
-	ProbeProgLeave            = "leave"
-	ProbeProgLeaveAt          = "leave_at"
-	ProbeProgMapsChanged      = "maps_changed"
-	ProbeProgOperate          = "operate"
-	ProbeProgReturnedStack    = "returned_stack"
-	ProbeVarCfgAddressMask    = "cfg_address_mask"
-	ProbeVarCfgArgs           = "cfg_args"
-	ProbeVarCfgBacktraceAll   = "cfg_backtrace_all"
-	ProbeVarCfgCookies        = "cfg_cookies"
-	ProbeVarCfgDepth          = "cfg_depth"
-	ProbeVarCfgMinSize        = "cfg_min_size"
-	ProbeVarCfgNoStorage      = "cfg_no_storage"
-	ProbeVarCfgPageSize       = "cfg_page_size"
-	ProbeVarCfgPerfBuffer     = "cfg_perf_buffer"
-	ProbeVarCfgPidNamespace   = "cfg_pid_namespace"
-	ProbeVarCfgPidnsDev       = "cfg_pidns_dev"
-	ProbeVarCfgPidnsIno       = "cfg_pidns_ino"
-	ProbeVarCfgStackCache     = "cfg_stack_cache"
-	ProbeVarCfgTailCall       = "cfg_tail_call"
-	ProbeVarCfgTaskStorage    = "cfg_task_storage"
-	ProbeVarCfgUnwind         = "cfg_unwind"
-	ProbeVarCfgVerify         = "cfg_verify"
-	ProbeVarCfgWakeAt         = "cfg_wake_at"
-	ProbeVarEnabled           = "enabled"
-	ProbeVarGeneration        = "generation"
-	ProbeVarKnownRules        = "known_rules"
-	ProbeVarPauses            = "pauses"
-	ProbeVarUnusedEvent       = "unused_event"
-	ProbeVarUnusedLoss        = "unused_loss"
-	ProbeVarUnusedMapping     = "unused_mapping"
-	ProbeVarUnusedMoveEvent   = "unused_move_event"
-	ProbeVarUnusedOperation   = "unused_operation"
-	ProbeVarUnusedRawPurpose  = "unused_raw_purpose"
-	ProbeVarUnusedRawStack    = "unused_raw_stack"
-	ProbeVarUnusedRecordKind  = "unused_record_kind"
-	ProbeVarUnusedRow         = "unused_row"
-	ProbeVarUnusedSiteProgram = "unused_site_program"
-	ProbeVarUnusedStackEnd    = "unused_stack_end"
-	ProbeVarUnusedStackRecord = "unused_stack_record"
-	ProbeVarUnusedTold        = "unused_told"
-	ProbeVarUnusedUnwindMode  = "unused_unwind_mode"
-	ProbeVarUnusedWorkKind    = "unused_work_kind"
+	ProbeMapBlankThreads       = "blank_threads"
+	ProbeMapLosses             = "losses"
+	ProbeMapNoPrograms         = "no_programs"
+	ProbeMapPerfRings          = "perf_rings"
+	ProbeMapRings              = "rings"
+	ProbeMapRules              = "rules"
+	ProbeMapSeenStacks         = "seen_stacks"
+	ProbeMapSites              = "sites"
+	ProbeMapSpaces             = "spaces"
+	ProbeMapStackCache         = "stack_cache"
+	ProbeMapTables             = "tables"
+	ProbeMapTargets            = "targets"
+	ProbeMapThreads            = "threads"
+	ProbeMapThreadsByTid       = "threads_by_tid"
+	ProbeMapWork               = "work"
+	ProbeProgCallStack         = "call_stack"
+	ProbeProgEnter             = "enter"
+	ProbeProgGrow              = "grow"
+	ProbeProgGrown             = "grown"
+	ProbeProgHandOver          = "hand_over"
+	ProbeProgInternalFree      = "internal_free"
+	ProbeProgLeave             = "leave"
+	ProbeProgLeaveAt           = "leave_at"
+	ProbeProgMapsChanged       = "maps_changed"
+	ProbeProgOperate           = "operate"
+	ProbeProgReturnedStack     = "returned_stack"
+	ProbeVarCfgAddressMask     = "cfg_address_mask"
+	ProbeVarCfgArgs            = "cfg_args"
+	ProbeVarCfgBacktraceAll    = "cfg_backtrace_all"
+	ProbeVarCfgCookies         = "cfg_cookies"
+	ProbeVarCfgDepth           = "cfg_depth"
+	ProbeVarCfgMinSize         = "cfg_min_size"
+	ProbeVarCfgNoStorage       = "cfg_no_storage"
+	ProbeVarCfgPageSize        = "cfg_page_size"
+	ProbeVarCfgPerfBuffer      = "cfg_perf_buffer"
+	ProbeVarCfgPidNamespace    = "cfg_pid_namespace"
+	ProbeVarCfgPidnsDev        = "cfg_pidns_dev"
+	ProbeVarCfgPidnsIno        = "cfg_pidns_ino"
+	ProbeVarCfgStackCache      = "cfg_stack_cache"
+	ProbeVarCfgTailCall        = "cfg_tail_call"
+	ProbeVarCfgTaskStorage     = "cfg_task_storage"
+	ProbeVarCfgUnwind          = "cfg_unwind"
+	ProbeVarCfgVerify          = "cfg_verify"
+	ProbeVarCfgWakeAt          = "cfg_wake_at"
+	ProbeVarEnabled            = "enabled"
+	ProbeVarGaps               = "gaps"
+	ProbeVarGeneration         = "generation"
+	ProbeVarKnownRules         = "known_rules"
+	ProbeVarUnusedArgumentKind = "unused_argument_kind"
+	ProbeVarUnusedEvent        = "unused_event"
+	ProbeVarUnusedLoss         = "unused_loss"
+	ProbeVarUnusedMapping      = "unused_mapping"
+	ProbeVarUnusedMoveEvent    = "unused_move_event"
+	ProbeVarUnusedOperation    = "unused_operation"
+	ProbeVarUnusedRawPurpose   = "unused_raw_purpose"
+	ProbeVarUnusedRawStack     = "unused_raw_stack"
+	ProbeVarUnusedRecordKind   = "unused_record_kind"
+	ProbeVarUnusedRow          = "unused_row"
+	ProbeVarUnusedSiteProgram  = "unused_site_program"
+	ProbeVarUnusedStackEnd     = "unused_stack_end"
+	ProbeVarUnusedStackRecord  = "unused_stack_record"
+	ProbeVarUnusedUnwindMode   = "unused_unwind_mode"
+	ProbeVarUnusedWorkKind     = "unused_work_kind"
 )
 
 // LoadProbe returns the embedded CollectionSpec for Probe.
@@ -508,43 +508,43 @@ type ProbeMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ProbeVariableSpecs struct {
-	CfgAddressMask    *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
-	CfgArgs           *ebpf.VariableSpec `ebpf:"cfg_args"`
-	CfgBacktraceAll   *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
-	CfgCookies        *ebpf.VariableSpec `ebpf:"cfg_cookies"`
-	CfgDepth          *ebpf.VariableSpec `ebpf:"cfg_depth"`
-	CfgMinSize        *ebpf.VariableSpec `ebpf:"cfg_min_size"`
-	CfgNoStorage      *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
-	CfgPageSize       *ebpf.VariableSpec `ebpf:"cfg_page_size"`
-	CfgPerfBuffer     *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
-	CfgPidNamespace   *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
-	CfgPidnsDev       *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
-	CfgPidnsIno       *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
-	CfgStackCache     *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
-	CfgTailCall       *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
-	CfgTaskStorage    *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
-	CfgUnwind         *ebpf.VariableSpec `ebpf:"cfg_unwind"`
-	CfgVerify         *ebpf.VariableSpec `ebpf:"cfg_verify"`
-	CfgWakeAt         *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
-	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
-	Generation        *ebpf.VariableSpec `ebpf:"generation"`
-	KnownRules        *ebpf.VariableSpec `ebpf:"known_rules"`
-	Pauses            *ebpf.VariableSpec `ebpf:"pauses"`
-	UnusedEvent       *ebpf.VariableSpec `ebpf:"unused_event"`
-	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
-	UnusedMapping     *ebpf.VariableSpec `ebpf:"unused_mapping"`
-	UnusedMoveEvent   *ebpf.VariableSpec `ebpf:"unused_move_event"`
-	UnusedOperation   *ebpf.VariableSpec `ebpf:"unused_operation"`
-	UnusedRawPurpose  *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
-	UnusedRawStack    *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
-	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
-	UnusedRow         *ebpf.VariableSpec `ebpf:"unused_row"`
-	UnusedSiteProgram *ebpf.VariableSpec `ebpf:"unused_site_program"`
-	UnusedStackEnd    *ebpf.VariableSpec `ebpf:"unused_stack_end"`
-	UnusedStackRecord *ebpf.VariableSpec `ebpf:"unused_stack_record"`
-	UnusedTold        *ebpf.VariableSpec `ebpf:"unused_told"`
-	UnusedUnwindMode  *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
-	UnusedWorkKind    *ebpf.VariableSpec `ebpf:"unused_work_kind"`
+	CfgAddressMask     *ebpf.VariableSpec `ebpf:"cfg_address_mask"`
+	CfgArgs            *ebpf.VariableSpec `ebpf:"cfg_args"`
+	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
+	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
+	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
+	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
+	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
+	CfgPerfBuffer      *ebpf.VariableSpec `ebpf:"cfg_perf_buffer"`
+	CfgPidNamespace    *ebpf.VariableSpec `ebpf:"cfg_pid_namespace"`
+	CfgPidnsDev        *ebpf.VariableSpec `ebpf:"cfg_pidns_dev"`
+	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
+	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
+	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
+	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
+	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
+	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
+	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
+	Generation         *ebpf.VariableSpec `ebpf:"generation"`
+	KnownRules         *ebpf.VariableSpec `ebpf:"known_rules"`
+	UnusedArgumentKind *ebpf.VariableSpec `ebpf:"unused_argument_kind"`
+	UnusedEvent        *ebpf.VariableSpec `ebpf:"unused_event"`
+	UnusedLoss         *ebpf.VariableSpec `ebpf:"unused_loss"`
+	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
+	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
+	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
+	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
+	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
+	UnusedRow          *ebpf.VariableSpec `ebpf:"unused_row"`
+	UnusedSiteProgram  *ebpf.VariableSpec `ebpf:"unused_site_program"`
+	UnusedStackEnd     *ebpf.VariableSpec `ebpf:"unused_stack_end"`
+	UnusedStackRecord  *ebpf.VariableSpec `ebpf:"unused_stack_record"`
+	UnusedUnwindMode   *ebpf.VariableSpec `ebpf:"unused_unwind_mode"`
+	UnusedWorkKind     *ebpf.VariableSpec `ebpf:"unused_work_kind"`
 }
 
 // ProbeObjects contains all objects after they have been loaded into the kernel.
@@ -608,43 +608,43 @@ func (m *ProbeMaps) Close() error {
 //
 // It can be passed to LoadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ProbeVariables struct {
-	CfgAddressMask    *ebpf.Variable `ebpf:"cfg_address_mask"`
-	CfgArgs           *ebpf.Variable `ebpf:"cfg_args"`
-	CfgBacktraceAll   *ebpf.Variable `ebpf:"cfg_backtrace_all"`
-	CfgCookies        *ebpf.Variable `ebpf:"cfg_cookies"`
-	CfgDepth          *ebpf.Variable `ebpf:"cfg_depth"`
-	CfgMinSize        *ebpf.Variable `ebpf:"cfg_min_size"`
-	CfgNoStorage      *ebpf.Variable `ebpf:"cfg_no_storage"`
-	CfgPageSize       *ebpf.Variable `ebpf:"cfg_page_size"`
-	CfgPerfBuffer     *ebpf.Variable `ebpf:"cfg_perf_buffer"`
-	CfgPidNamespace   *ebpf.Variable `ebpf:"cfg_pid_namespace"`
-	CfgPidnsDev       *ebpf.Variable `ebpf:"cfg_pidns_dev"`
-	CfgPidnsIno       *ebpf.Variable `ebpf:"cfg_pidns_ino"`
-	CfgStackCache     *ebpf.Variable `ebpf:"cfg_stack_cache"`
-	CfgTailCall       *ebpf.Variable `ebpf:"cfg_tail_call"`
-	CfgTaskStorage    *ebpf.Variable `ebpf:"cfg_task_storage"`
-	CfgUnwind         *ebpf.Variable `ebpf:"cfg_unwind"`
-	CfgVerify         *ebpf.Variable `ebpf:"cfg_verify"`
-	CfgWakeAt         *ebpf.Variable `ebpf:"cfg_wake_at"`
-	Enabled           *ebpf.Variable `ebpf:"enabled"`
-	Generation        *ebpf.Variable `ebpf:"generation"`
-	KnownRules        *ebpf.Variable `ebpf:"known_rules"`
-	Pauses            *ebpf.Variable `ebpf:"pauses"`
-	UnusedEvent       *ebpf.Variable `ebpf:"unused_event"`
-	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
-	UnusedMapping     *ebpf.Variable `ebpf:"unused_mapping"`
-	UnusedMoveEvent   *ebpf.Variable `ebpf:"unused_move_event"`
-	UnusedOperation   *ebpf.Variable `ebpf:"unused_operation"`
-	UnusedRawPurpose  *ebpf.Variable `ebpf:"unused_raw_purpose"`
-	UnusedRawStack    *ebpf.Variable `ebpf:"unused_raw_stack"`
-	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
-	UnusedRow         *ebpf.Variable `ebpf:"unused_row"`
-	UnusedSiteProgram *ebpf.Variable `ebpf:"unused_site_program"`
-	UnusedStackEnd    *ebpf.Variable `ebpf:"unused_stack_end"`
-	UnusedStackRecord *ebpf.Variable `ebpf:"unused_stack_record"`
-	UnusedTold        *ebpf.Variable `ebpf:"unused_told"`
-	UnusedUnwindMode  *ebpf.Variable `ebpf:"unused_unwind_mode"`
-	UnusedWorkKind    *ebpf.Variable `ebpf:"unused_work_kind"`
+	CfgAddressMask     *ebpf.Variable `ebpf:"cfg_address_mask"`
+	CfgArgs            *ebpf.Variable `ebpf:"cfg_args"`
+	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
+	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
+	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
+	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
+	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
+	CfgPerfBuffer      *ebpf.Variable `ebpf:"cfg_perf_buffer"`
+	CfgPidNamespace    *ebpf.Variable `ebpf:"cfg_pid_namespace"`
+	CfgPidnsDev        *ebpf.Variable `ebpf:"cfg_pidns_dev"`
+	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
+	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
+	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
+	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
+	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
+	Enabled            *ebpf.Variable `ebpf:"enabled"`
+	Gaps               *ebpf.Variable `ebpf:"gaps"`
+	Generation         *ebpf.Variable `ebpf:"generation"`
+	KnownRules         *ebpf.Variable `ebpf:"known_rules"`
+	UnusedArgumentKind *ebpf.Variable `ebpf:"unused_argument_kind"`
+	UnusedEvent        *ebpf.Variable `ebpf:"unused_event"`
+	UnusedLoss         *ebpf.Variable `ebpf:"unused_loss"`
+	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
+	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
+	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
+	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
+	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
+	UnusedRow          *ebpf.Variable `ebpf:"unused_row"`
+	UnusedSiteProgram  *ebpf.Variable `ebpf:"unused_site_program"`
+	UnusedStackEnd     *ebpf.Variable `ebpf:"unused_stack_end"`
+	UnusedStackRecord  *ebpf.Variable `ebpf:"unused_stack_record"`
+	UnusedUnwindMode   *ebpf.Variable `ebpf:"unused_unwind_mode"`
+	UnusedWorkKind     *ebpf.Variable `ebpf:"unused_work_kind"`
 }
 
 // ProbePrograms contains all programs after they have been loaded into the kernel.

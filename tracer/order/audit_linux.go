@@ -8,11 +8,11 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// An audit begins at least auditPause after the one before, and auditFactor times as long
+// An audit begins at least auditWait after the one before, and auditFactor times as long
 // as that took: a process that fills the buffers costs the tracer at most a fifth of a
 // processor.
 const (
-	auditPause  = 100 * time.Millisecond
+	auditWait   = 100 * time.Millisecond
 	auditFactor = 4
 )
 
@@ -79,7 +79,7 @@ func (a *Auditor) End() (Side, bool) {
 	case x := <-a.found:
 		a.busy = false
 		now := Clock()
-		a.next = now + max(uint64(auditPause), auditFactor*(now-x.Seen))
+		a.next = now + max(uint64(auditWait), auditFactor*(now-x.Seen))
 		if len(x.Snapshot) == 0 {
 			a.Ask(x.Since, a.Open)
 			return Side{}, false

@@ -43,7 +43,7 @@ type Event struct {
 	CPU          uint16
 	Argument     uint32
 	Kind         uint8
-	ArgumentKind uint8 // an object.ProbeTold: which argument Argument is
+	ArgumentKind uint8 // an object.ProbeArgumentKind: which argument Argument is
 }
 
 // StackDef contains the frames of the stack with a hash.
@@ -84,7 +84,7 @@ func decode(b []byte, e *Event) bool {
 	e.Size = raw.Size
 	e.Stack = raw.Stack
 	e.PID = raw.Pid
-	e.Argument, e.ArgumentKind = raw.Argument, raw.Head.Told
+	e.Argument, e.ArgumentKind = raw.Argument, raw.Head.ArgumentKind
 	e.Old, e.Entry = 0, 0
 	if e.Kind == KindMove {
 		if len(b) < moveEventSize {

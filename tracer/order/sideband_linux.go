@@ -36,7 +36,7 @@ const (
 	SideAudit                    // the kernel dropped sideband records after Since; Snapshot and Threads were read again
 	SideDrops                    // loss counters grew
 	SideWork                     // the work of unwinding up to now
-	SidePause                    // nothing was recorded between Seen and Time
+	SideGap                      // nothing was recorded between Seen and Time
 	SideMark                     // the user set the mark Name
 )
 

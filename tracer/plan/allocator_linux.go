@@ -10,29 +10,29 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// Allocator is the functions of one file that have the same prefix.
+// Allocator is a set of functions in one file that have the same prefix.
 type Allocator struct {
-	Kind   string // one of AllocatorKinds(), "" for another one
-	Prefix string // of the functions, "" for those of C
+	Kind   string // one of AllocatorKinds(); "" if it is none of them
+	Prefix string // of the functions' names; "" for the names of C
 	Path   string // the file, as the process names it
-	// Serves are the functions of C whose definition here is the one that the
-	// process calls.
+	// Serves lists the functions of C that it serves: calls by these names reach this
+	// file's definition.
 	Serves []string
 	Traced bool
-	Why    string // it is traced, or not
+	Why    string // the reason why it is traced or not
 
 	lib     *library
 	dialect *dialect
 }
 
-// Limits of what is looked at in a process.
+// Limits on the files with allocators in a process.
 const (
-	maxAllocators = 64                               // files that define one
-	maxTexts      = len(object.ProbeProcess{}.Texts) // of which so many can be probed
+	maxAllocators = 64                               // files that are looked at
+	maxTexts      = len(object.ProbeProcess{}.Texts) // files that can be probed
 )
 
-// chooseAllocators finds the allocators of the process, and in those that are to
-// be traced the functions and a site in each.
+// chooseAllocators finds the allocators of the process, decides which are traced, and finds
+// their functions with a site in each.
 func (p *Plan) chooseAllocators() (err error) {
 	var program programFile
 	libs, err := p.findAllocators(&program)
@@ -57,15 +57,16 @@ func (p *Plan) chooseAllocators() (err error) {
 		}
 		naming = append(naming, found)
 	}
-	// Their numbers come after those of all functions.
+	// Numbers of operators follow those of all functions.
 	for _, n := range naming {
 		n.add(p)
 	}
 	return nil
 }
 
-// findAllocators lists the allocators of the process, and decides which are
-// traced. It returns the files that have one, for the caller to close.
+// findAllocators lists the allocators of the process in p, and decides which are traced. It
+// returns the files that have one, also with an error; the caller closes them. It sets
+// program to what is known about the program's file.
 func (p *Plan) findAllocators(program *programFile) ([]*library, error) {
 	choice := newChoice(&p.Options)
 	served := map[string]bool{}
@@ -88,8 +89,8 @@ func (p *Plan) findAllocators(program *programFile) ([]*library, error) {
 	return libs, choice.check(p)
 }
 
-// allocatorsOf lists the allocators that a file defines. served has the functions
-// for which a file before it serves.
+// allocatorsOf lists the allocators that a file defines. served has the functions of C that
+// an earlier file serves; those that this file serves are added.
 func allocatorsOf(l *library, prefixes []string, served map[string]bool) []Allocator {
 	var found []Allocator
 	for _, prefix := range prefixes {
@@ -110,14 +111,14 @@ func allocatorsOf(l *library, prefixes []string, served map[string]bool) []Alloc
 	return found
 }
 
-// freeless says whether a file may have an allocator that frees nothing: a static program
-// of a C library that links each function for itself, as musl does, has no free if it
-// does not call it. Elsewhere a malloc without a free is but a part of an allocator.
+// freeless reports whether a file may have an allocator without free. In a static program
+// with a C library that links each function separately, such as musl, free is missing if
+// the program never calls it. In any other file, a malloc without a free is no allocator.
 func freeless(l *library, prefix string) bool {
 	return prefix == "" && l.program && l.file.Alone()
 }
 
-// warnOfFreeless says where frees will be missing for want of a function.
+// warnOfFreeless warns of traced allocators that have no free.
 func (p *Plan) warnOfFreeless() {
 	for i := range p.allocators {
 		a := &p.allocators[i]
@@ -127,7 +128,8 @@ func (p *Plan) warnOfFreeless() {
 	}
 }
 
-// serving lists the functions of C for which a file is the first to define them.
+// serving lists the functions of C that a file defines and no earlier one does, and adds
+// them to served.
 func serving(l *library, served map[string]bool) []string {
 	var names []string
 	for i := range MemoryModule {
@@ -140,7 +142,8 @@ func serving(l *library, served map[string]bool) []string {
 	return names
 }
 
-// tracedLibraries lists the files to be probed. What serves must have room.
+// tracedLibraries lists the files to be probed, at most maxTexts. Files with allocators that
+// serve functions of C come first; allocators in files beyond the limit are not traced.
 func (p *Plan) tracedLibraries() []*library {
 	var texts []*library
 	for _, serves := range []bool{true, false} {
@@ -151,7 +154,7 @@ func (p *Plan) tracedLibraries() []*library {
 			}
 			if len(texts) == maxTexts {
 				a.Traced, a.Why = false, fmt.Sprintf("more than %d files", maxTexts)
-				p.Options.Warnf("the allocator of %s is not traced: at most %d files with allocators are", a.Path, maxTexts)
+				p.Options.Warnf("the allocator of %s is not traced: at most %d files with allocators can be", a.Path, maxTexts)
 				continue
 			}
 			texts = append(texts, a.lib)
@@ -160,8 +163,8 @@ func (p *Plan) tracedLibraries() []*library {
 	return texts
 }
 
-// functionsOf lists the functions of the traced allocators in a file, each once:
-// its other names are aliases.
+// functionsOf lists the functions of the traced allocators in a file. Several names of one
+// address are one function with aliases.
 func (p *Plan) functionsOf(l *library) []Function {
 	var all []Function
 	byAddress := map[uint64]int{}
@@ -171,8 +174,9 @@ func (p *Plan) functionsOf(l *library) []Function {
 		if !a.Traced || a.lib != l {
 			continue
 		}
-		// The known ones lead to others only where one function calls another by its
-		// name. Of another one the free is open until it returns, too.
+		// A known allocator reaches another one only if its function calls a function of C
+		// by name. An unknown one may wrap another, so even its free is open until it
+		// returns.
 		wraps := a.dialect == nil && several
 		for n, r := range functionRows(a.dialect, a.Prefix) {
 			name := a.Prefix + r.Symbol
@@ -196,7 +200,7 @@ func (p *Plan) functionsOf(l *library) []Function {
 	return all
 }
 
-// tracedAllocators returns how many are traced.
+// tracedAllocators returns the number of allocators that are traced.
 func (p *Plan) tracedAllocators() int {
 	n := 0
 	for i := range p.allocators {
@@ -207,18 +211,19 @@ func (p *Plan) tracedAllocators() int {
 	return n
 }
 
-// programFile is what is known of the file that the process runs.
+// programFile is what is known about the file that the process runs.
 type programFile struct {
 	buildID   string
-	functions int // with names
-	golang    bool
+	functions int  // functions with symbols
+	golang    bool // it is a Go program
 }
 
 func (f *programFile) read(l *library) {
 	f.buildID, f.functions, f.golang = l.file.BuildID(), l.file.Functions(), l.file.Go()
 }
 
-// noAllocator says why there is nothing to trace.
+// noAllocator returns the error for a process without an allocator to trace: ErrGo,
+// ErrStripped or ErrNoAllocator.
 func (p *Plan) noAllocator(program *programFile) error {
 	if program.golang {
 		return fmt.Errorf("process %d (%s) %w", p.Target.PID, printable.Name(p.Target.Name), host.ErrGo)

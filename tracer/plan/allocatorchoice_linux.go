@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// choice is what of the allocators is to be traced, and how they are found.
+// choice is which allocators the options select, and how they are found.
 type choice struct {
-	kinds    []string // by Options.Allocators
-	prefixes []string // that are looked for
-	wanted   []string // those of them that Options.Allocators names
-	library  os.FileInfo
-	path     string // of library
-	symbols  map[string]uint64
-	used     bool // symbols had a file to be in
+	kinds    []string          // kinds in Options.Allocators
+	prefixes []string          // prefixes to look for
+	wanted   []string          // prefixes in Options.Allocators
+	library  os.FileInfo       // of path; nil if it cannot be found from here
+	path     string            // Options.Library
+	symbols  map[string]uint64 // Options.Symbols
+	used     bool              // a file was found that symbols belong to
 }
 
-// prefixName marks a prefix among the names of allocators.
+// prefixName precedes a prefix among the names of allocators.
 const prefixName = "prefix:"
 
 func newChoice(o *Options) *choice {
@@ -32,23 +32,24 @@ func newChoice(o *Options) *choice {
 		}
 	}
 	for name := range o.Symbols {
-		prefix, _ := splitName(name) // Options.Check has
+		prefix, _ := splitName(name) // checked by Options.Check
 		c.look(prefix)
 	}
 	if c.path != "" {
-		c.library, _ = os.Stat(c.path) // in another mount namespace its name must do
+		c.library, _ = os.Stat(c.path) // in another mount namespace only the name is compared
 	}
 	return c
 }
 
-// look has functions with a prefix looked for.
+// look adds a prefix to those to look for.
 func (c *choice) look(prefix string) {
 	if !slices.Contains(c.prefixes, prefix) {
 		c.prefixes = append(c.prefixes, prefix)
 	}
 }
 
-// splitName takes the prefix off the name of a function of C's allocator.
+// splitName returns what precedes the name of a function of C's allocator in name. ok is
+// false if name does not end in such a name.
 func splitName(name string) (prefix string, ok bool) {
 	length := 0
 	for i := range MemoryModule {
@@ -59,7 +60,8 @@ func splitName(name string) (prefix string, ok bool) {
 	return name[:len(name)-length], length > 0
 }
 
-// checkAllocators says what about the names of allocators and functions is wrong.
+// checkAllocators returns an error for an unknown allocator in Options.Allocators, or a name
+// in Options.Symbols that no function of an allocator has.
 func (o *Options) checkAllocators() error {
 	for _, name := range o.Allocators {
 		prefix, ok := strings.CutPrefix(name, prefixName)
@@ -69,20 +71,21 @@ func (o *Options) checkAllocators() error {
 	}
 	for name := range o.Symbols {
 		if _, ok := splitName(name); !ok {
-			return fmt.Errorf("%q is no function of an allocator, as malloc and je_malloc are", name)
+			return fmt.Errorf("%q is not a function of an allocator, such as malloc or je_malloc", name)
 		}
 	}
 	return nil
 }
 
-// ChoosesNothing says that whatever serves the process is to be traced.
+// ChoosesNothing reports whether the options select no allocator, so that choice.decide's
+// rules select them.
 func (o *Options) ChoosesNothing() bool {
 	return len(o.Allocators) == 0 && o.Library == "" && len(o.Symbols) == 0
 }
 
-// prepare says how functions are looked for in a file. What the program calls
-// itself need not be visible to others, and who names a file or a prefix knows
-// what is in there.
+// prepare sets how functions are looked for in a file. Local symbols count in the program,
+// which can call them itself, and if the user named the file or a prefix. Options.Symbols
+// are addresses in Options.Library, or else in the program.
 func (c *choice) prepare(l *library) {
 	l.local = l.program || c.names(l) || len(c.wanted) > 0
 	if len(c.symbols) > 0 && (c.names(l) || c.path == "" && l.program) {
@@ -90,7 +93,7 @@ func (c *choice) prepare(l *library) {
 	}
 }
 
-// names says whether a file is the chosen one.
+// names reports whether a file is Options.Library.
 func (c *choice) names(l *library) bool {
 	if c.path == "" {
 		return false
@@ -102,12 +105,13 @@ func (c *choice) names(l *library) bool {
 	return err == nil && c.library != nil && os.SameFile(info, c.library)
 }
 
-// decide says whether an allocator is traced, and why.
+// decide reports whether an allocator is traced, and why.
 //
-// Without a choice these are: what serves the process; the C library's below it,
-// which is reached by its other names, by libraries that look for symbols in their
-// own list first, and by wrappers; and those with prefixes. A call that goes
-// through several of them counts once, and where nobody calls a probe costs nothing.
+// If the options select none, three kinds are traced: allocators that serve functions of C;
+// the C library's allocator below them, which calls still reach by its other names, from
+// libraries that look for symbols in their own dependencies first, and through wrappers; and
+// allocators with a prefix. A call that goes through several of them counts once, and a
+// probe that is never hit costs nothing.
 func (c *choice) decide(a *Allocator) (traced bool, why string) {
 	switch {
 	case c.names(a.lib):
@@ -117,7 +121,7 @@ func (c *choice) decide(a *Allocator) (traced bool, why string) {
 	case len(c.kinds) > 0, len(c.wanted) > 0, c.path != "":
 		return false, "not chosen"
 	case len(a.Serves) > 0 && a.lib.guessed:
-		return true, "serves, as its name says, " + strings.Join(a.Serves, ", ")
+		return true, "serves, judging by its name, " + strings.Join(a.Serves, ", ")
 	case len(a.Serves) > 0:
 		return true, "serves " + strings.Join(a.Serves, ", ")
 	case a.dialect != nil && a.dialect.libc:
@@ -128,7 +132,8 @@ func (c *choice) decide(a *Allocator) (traced bool, why string) {
 	return false, "others serve"
 }
 
-// check says what was chosen and is not there.
+// check returns an error if the options select an allocator, a file or functions that the
+// process does not have.
 func (c *choice) check(p *Plan) error {
 	var has []string
 	for i := range p.allocators {
@@ -165,7 +170,7 @@ func (c *choice) check(p *Plan) error {
 	return nil
 }
 
-// Name names an allocator for people.
+// Name returns the allocator's name for messages: its kind, with the prefix if it has one.
 func (a *Allocator) Name() string {
 	switch {
 	case a.Kind != "" && a.Prefix != "":

@@ -2,18 +2,18 @@ package plan
 
 import "slices"
 
-// dialect is a known allocator: what it is recognised by, and the functions that
-// it has beside those of C.
+// dialect is a known allocator: how it is recognised, and which functions it has in
+// addition to those of C.
 type dialect struct {
-	kind   string
-	marks  []string // functions that it alone has, behind its prefix
-	prefix string   // only with this one, for marks and rows
+	kind   string   // its name
+	marks  []string // functions that no other allocator has, without the prefix; one is enough
+	prefix string   // marks and rows exist with this prefix only; "" if with any
 	libc   bool     // it is part of a C library
-	rows   []Row
+	rows   []Row    // its own functions
 }
 
-// dialects are the known allocators. Static programs have the marks of several:
-// the C library's allocator comes last.
+// dialects are the known allocators. A static program may have the marks of several, so the
+// C libraries' come last.
 var dialects = []dialect{
 	{kind: "jemalloc", marks: []string{"mallctl"}, rows: []Row{
 		{Symbol: "mallocx", operation: opAlloc, size: 0, count: none, block: none},
@@ -50,8 +50,8 @@ var dialects = []dialect{
 	{kind: "musl", marks: []string{"__libc_malloc_impl", "__libc_start_main"}, libc: true},
 }
 
-// prefixes are put before the names of C by those who have several allocators in
-// one process; the first is for none.
+// prefixes are put before the names of C by programs that have several allocators in one
+// process. The first stands for no prefix.
 var prefixes = []string{"", "je_", "_rjem_", "mi_", "tc_", "scalable_"}
 
 // AllocatorKinds returns the names of the allocators that are recognised.
@@ -63,8 +63,8 @@ func AllocatorKinds() []string {
 	return names
 }
 
-// recognise returns the dialect of the functions of a file with a prefix, nil if
-// it is none that is known.
+// recognise returns the dialect of the functions with a prefix in a file, or nil if the
+// allocator is unknown.
 func recognise(l *library, prefix string) *dialect {
 	for i := range dialects {
 		d := &dialects[i]
@@ -87,7 +87,8 @@ func recognise(l *library, prefix string) *dialect {
 	return nil
 }
 
-// functionRows lists the functions that an allocator may have, those of C first.
+// functionRows lists the functions that an allocator may have: those of C, then those of
+// its dialect.
 func functionRows(d *dialect, prefix string) []*Row {
 	var all []*Row
 	for i := range MemoryModule {

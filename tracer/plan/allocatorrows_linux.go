@@ -13,13 +13,13 @@ type Row struct {
 	Symbol    string
 	Name      string // canonical name, if that is not the symbol
 	operation object.ProbeOperation
-	size      int // bytes wanted
-	count     int // second factor of the size
-	block     int // block that is freed or moved; for allocOut where to store the new one
-	alignment int // what the block's address is a multiple of, counted from 1; 0: it is not asked for
+	size      int // the requested bytes
+	count     int // the second factor of the size
+	block     int // the block to free or to move; for opAllocOut the place for the new one
+	alignment int // the alignment of the block, counted from 1; 0: no argument has it
 }
 
-// What functions do.
+// Operations of functions.
 const (
 	opAlloc    = object.ProbeOperationOPERATION_ALLOC
 	opAllocOut = object.ProbeOperationOPERATION_ALLOC_OUT
@@ -27,8 +27,8 @@ const (
 	OpRealloc  = object.ProbeOperationOPERATION_REALLOC
 )
 
-// MemoryModule is the C library's allocator. Where two functions have the same
-// address, the first of them gives the name (docs/design/decisions.md, 15).
+// MemoryModule lists the functions of the C library's allocator. If several have the same
+// address, the first gives the name (docs/design/decisions.md, 15).
 var MemoryModule = []Row{
 	{Symbol: "malloc", operation: opAlloc, size: 0, count: none, block: none},
 	{Symbol: "calloc", operation: opAlloc, size: 1, count: 0, block: none},
@@ -42,16 +42,16 @@ var MemoryModule = []Row{
 	{Symbol: "pvalloc", operation: opAlloc, size: 0, count: none, block: none},
 }
 
-// growthRow describes a function by which an allocator gets memory from the
-// system. The programs know the places of its arguments, which are those of C.
+// growthRow describes a function with which an allocator gets memory from the system. The
+// BPF programs read its arguments by C's calling convention.
 type growthRow struct {
 	symbol    string
 	operation object.ProbeOperation
 }
 
-// growthModule is what the C library's allocator calls. mmap64 is the same
-// function wherever pointers have 64 bits; where they have 32, no allocator calls
-// it.
+// growthModule lists the functions with which the C library's allocator gets memory. mmap64
+// is missing: on 64-bit machines it is the same function as mmap, and on 32-bit machines no
+// allocator calls it.
 var growthModule = []growthRow{
 	{"sbrk", object.ProbeOperationOPERATION_SBRK},
 	{"mmap", object.ProbeOperationOPERATION_MMAP},
@@ -59,19 +59,19 @@ var growthModule = []growthRow{
 	{"mremap", object.ProbeOperationOPERATION_MREMAP},
 }
 
-// leavesAllocator are functions of the C library that an allocator calls when
-// all is lost. What they reach is not the allocator.
+// leavesAllocator lists the functions of the C library that an allocator calls when it
+// gives up. The code that they reach does not belong to the allocator.
 var leavesAllocator = []string{"__assert_fail", "abort"}
 
-// returns says whether the result of the function matters.
+// returns reports whether the function's result is recorded.
 func (r *Row) returns() bool { return r.operation != opFree }
 
-// composed says whether C libraries may make the function of another one, which they
-// call by its name: reallocarray of realloc, and musl calloc of malloc and
-// posix_memalign of aligned_alloc.
+// composed reports whether C libraries may implement the function with another one that
+// they call by name: reallocarray with realloc; in musl, calloc with malloc and
+// posix_memalign with aligned_alloc.
 func (r *Row) composed() bool { return r.returns() && r.Symbol != "malloc" }
 
-// arguments lists the arguments a probe must read.
+// arguments lists the arguments that a probe must read, except the alignment.
 func (r *Row) arguments() []int {
 	var args []int
 	for _, a := range [...]int{r.size, r.count, r.block} {

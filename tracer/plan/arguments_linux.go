@@ -4,7 +4,7 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// arguments lists the arguments that a probe must read.
+// arguments lists the arguments that the function's probe must read.
 func (f *Function) arguments() []int {
 	args := f.row.arguments()
 	if f.WholeArguments && f.row.alignment != 0 {
@@ -13,14 +13,14 @@ func (f *Function) arguments() []int {
 	return args
 }
 
-// ArgumentsOf says which arguments the calls of a function have.
+// ArgumentsOf describes the arguments that events of a function have.
 type ArgumentsOf struct {
 	Operation object.ProbeOperation
-	Product   bool // the size is one of two factors
+	Product   bool // the requested bytes are a product of two arguments
 }
 
-// FunctionArguments lists that by the number that events carry; nil if arguments are not
-// asked for.
+// FunctionArguments lists the arguments of each function and operator, by the number that
+// events carry. It is nil without Options.Args.
 func (p *Plan) FunctionArguments() []ArgumentsOf {
 	if !p.Options.Args {
 		return nil

@@ -8,15 +8,14 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
-// sidebandSize and sidebandLeast bound the buffer per CPU for the kernel's
-// records of mappings, names, forks and exits, in bytes. Tracers
-// that work at the same time each have one, smaller ones the more they are.
+// sidebandSize and sidebandLeast bound the bytes of a CPU's buffer for sideband records. Each
+// tracer has its own buffers, which are smaller the more tracers run at the same time.
 const (
 	sidebandSize  = 256 << 10
 	sidebandLeast = 32 << 10
 )
 
-// SidebandBytes returns the size of one of these buffers.
+// SidebandBytes returns the bytes of a CPU's buffer for sideband records.
 func (o *Options) SidebandBytes() int {
 	if o.Testing.sidebandSize != 0 {
 		return o.Testing.sidebandSize
@@ -28,13 +27,13 @@ func (o *Options) SidebandBytes() int {
 	return size
 }
 
-// mostTaskEvents bounds the perf events of subscriptions to single threads: each has a
-// file descriptor.
+// mostTaskEvents is the most perf events of all subscriptions to the sideband records of
+// single threads.
 const mostTaskEvents = 4096
 
-// SubscriptionLimit returns how many perf events a subscription to the records of
-// single threads may have: a quarter of this process's descriptors at most, since each
-// has one.
+// SubscriptionLimit returns how many perf events a subscription to the sideband records of
+// single threads may have. Each event needs a file descriptor; all subscriptions together
+// take at most a quarter of the limit of this process.
 func (o *Options) SubscriptionLimit() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -43,8 +42,8 @@ func (o *Options) SubscriptionLimit() int {
 	return int(min(mostTaskEvents, limit.Cur/4) / uint64(max(o.Shares, 1)))
 }
 
-// CheckShares says that so many tracers at the same time would need more memory
-// for rings than they may have together.
+// CheckShares returns an error if Shares tracers would need more memory for rings than all
+// tracers together may have.
 func (o *Options) CheckShares() error {
 	cpus, err := host.OnlineCPUs()
 	if err != nil {

@@ -2,7 +2,8 @@ package plan
 
 import "testing"
 
-// Several tracers have no more memory for rings than one, or are refused.
+// The rings of several tracers fit the memory that one tracer may have, or the tracers are
+// refused.
 func TestSharesStayInTheBudget(t *testing.T) {
 	for _, cpus := range []int{1, 2, 7, 64, 300} {
 		refused := 0
@@ -28,7 +29,7 @@ func TestSharesStayInTheBudget(t *testing.T) {
 		}
 	}
 	if err := (&Options{Shares: 100000, RingSize: 1 << 20}).checkShares(64); err != nil {
-		t.Errorf("a size that was asked for: %v", err)
+		t.Errorf("a given size: %v", err)
 	}
 }
 

@@ -11,30 +11,32 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Bounds on the code that is looked at.
+// Limits on the code that is looked at.
 const (
-	maxFunction = 64 << 10
-	maxText     = 64 << 20
-	maxInternal = 8 // direct calls of free
+	maxFunction = 64 << 10 // bytes of a function
+	maxText     = 64 << 20 // bytes of a code segment
+	maxInternal = 8        // direct calls of free
 )
 
-// code is the machine code of an allocator's library.
+// code is the machine code of a file with functions to probe.
 type code struct {
 	lib      *library
-	number   int // of target.texts
+	number   int // index in Target.Texts
 	machine  *process.Machine
-	bias     uint64 // of the library in the process
-	text     []byte // the code segment with the allocator
+	bias     uint64 // process.Mapping.Bias
+	text     []byte // the code segment with the functions
 	base     uint64 // address of text in the file
 	slots    slots
-	byAddr   map[uint64]string // traced functions
-	branches []site.Branch     // that lead into them
+	byAddr   map[uint64]string // names of the traced functions
+	branches []site.Branch     // branches that lead into the traced functions
 	free     uint64            // address of free, 0 if it is not traced
 
-	index   *cfi.Index // of allFrames
-	indexed bool
+	index   *cfi.Index // see allFrames
+	indexed bool       // index was set
 }
 
+// newCode reads the code segment with functions, and finds the branches that lead into
+// them. There must be at least one function.
 func newCode(m *process.Machine, lib *library, number int, functions []Function) (*code, error) {
 	c := &code{lib: lib, number: number, machine: m, byAddr: map[uint64]string{}}
 	var entries []uint64
@@ -65,14 +67,15 @@ func newCode(m *process.Machine, lib *library, number int, functions []Function)
 	return c, nil
 }
 
-// sites describes the machine to package site. Nops are not counted on: which of
-// them are emulated depends on the kernel, and taking one for single-stepped costs
-// nothing where another site exists.
+// sites returns the options for package site. It leaves out that the kernel may emulate
+// nops: which ones depends on the kernel, and to treat them as single-stepped costs nothing
+// if there is another site.
 func (c *code) sites() site.Options {
 	return site.Options{Arch: c.machine.Arch, GOT: c.lib.file.GOT()}
 }
 
-// body returns the code of a function.
+// body returns the code of a function, at most maxFunction bytes. If nothing has its size,
+// it returns as many bytes as package site looks at.
 func (c *code) body(fn *Function) ([]byte, error) {
 	addr, size := fn.addr, fn.size
 	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
@@ -88,7 +91,8 @@ func (c *code) body(fn *Function) ([]byte, error) {
 	return rest[:min(size, maxFunction, uint64(len(rest)))], nil
 }
 
-// target names the traced function at addr or behind the PLT stub at addr.
+// target returns the name of the traced function at addr, or of the one that the PLT stub
+// at addr leads to.
 func (c *code) target(addr uint64) (string, bool) {
 	if name, ok := c.byAddr[addr]; ok {
 		return name, true
@@ -101,17 +105,19 @@ func (c *code) target(addr uint64) (string, bool) {
 	return c.traced(name, ok)
 }
 
-// slot names the traced function that the pointer at addr leads to.
+// slot returns the name of the traced function that the GOT's pointer at addr leads to.
 func (c *code) slot(addr uint64) (string, bool) {
 	name, ok := c.slots[addr]
 	return c.traced(name, ok)
 }
 
+// traced returns the name of the traced function that has the address of the function
+// name. ok is passed on from the caller's lookup.
 func (c *code) traced(name string, ok bool) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	sym, ok := c.lib.function(name) // perhaps an alias
+	sym, ok := c.lib.function(name) // name may be an alias
 	if !ok {
 		return "", false
 	}
@@ -119,13 +125,13 @@ func (c *code) traced(name string, ok bool) (string, bool) {
 	return name, ok
 }
 
-// extent returns where the process has the code.
+// extent returns the addresses of the code in the process.
 func (c *code) extent() process.Extent {
 	return process.Extent{Start: c.bias + c.base, End: c.bias + c.base + uint64(len(c.text))}
 }
 
-// probe describes a probe at an address of the file. It reports false if that is
-// not in there.
+// probe returns a probe at an address of the file. ok is false if the file has no such
+// address.
 func (c *code) probe(function string, addr uint64) (Probe, bool) {
 	offset, ok := c.lib.file.FileOffset(addr)
 	return Probe{
@@ -134,18 +140,18 @@ func (c *code) probe(function string, addr uint64) (Probe, bool) {
 	}, ok
 }
 
-// distance returns how far an address of the file is from the start of the page
-// where the code begins, wherever that is mapped.
+// distance returns the bytes from the start of the page where the code begins to an address
+// of the file. The same distance holds wherever the file is mapped.
 func (c *code) distance(addr uint64) uint64 {
 	return addr - c.base&^(uint64(os.Getpagesize())-1)
 }
 
-// internal returns the calls of free that the allocator makes for itself. In
-// glibc whatever frees on behalf of the program goes through the PLT, so that
-// it can be interposed; the direct calls are those that empty a thread's cache
-// at its end, of blocks that the program has freed already, and one inside
-// realloc (docs/design/decisions.md, 14). Other C libraries and static programs are
-// linked with direct calls everywhere, so a direct call proves nothing there.
+// internal returns probes on the calls of free that the allocator makes for itself. In
+// glibc, code that frees for the program calls free through the PLT, so that it can be
+// interposed. Direct calls are one inside realloc, and those that empty a thread's cache at
+// its end, of blocks that the program has already freed (docs/design/decisions.md, 14).
+// Other C libraries and static programs use direct calls everywhere, so for them internal
+// returns none.
 func (c *code) internal() []Probe {
 	base := filepath.Base(c.lib.mapping.Path)
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
@@ -153,7 +159,7 @@ func (c *code) internal() []Probe {
 	}
 	returns, _ := site.InternalCallers(c.machine.Arch, c.text, c.base, c.free)
 	if len(returns) > maxInternal {
-		return nil // not what is known of glibc
+		return nil // more than any known glibc has
 	}
 	var probes []Probe
 	for _, addr := range returns {

@@ -6,17 +6,18 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// Covers says whether a tracer that was opened with p traces all that o would, where o
-// is about what the process has become since: then it need not be replaced.
+// Covers reports whether a tracer that was opened with p traces all that o would trace. o is
+// a plan for the same process after an exec. If p covers it, the tracer need not be
+// replaced.
 func (p *Plan) Covers(o *Plan) bool {
-	if p.Options.Calls() || o.Options.Calls() { // they may be in any file
+	if p.Options.Calls() || o.Options.Calls() { // traced functions may be in any file
 		return false
 	}
 	if p.Target.PID != o.Target.PID || p.Target.Machine != o.Target.Machine || p.Target.AddressBits != o.Target.AddressBits ||
 		p.mechanism != o.mechanism || p.Bounded != o.Bounded {
 		return false
 	}
-	// What the programs are told of each place must be the same as well.
+	// Each place must have the same packed site, too.
 	var none object.ProbeObjects
 	had, want := p.Placements(&none), o.Placements(&none)
 	for i := range want {
@@ -29,7 +30,8 @@ func (p *Plan) Covers(o *Plan) bool {
 	return true
 }
 
-// same says whether two probes are in the same place of the same file, for the same.
+// same reports whether two probes have the same place in the same file and the same packed
+// site.
 func (p *Probe) same(o Probe) bool {
 	return p.ID == o.ID && p.Offset == o.Offset && p.Site == o.Site
 }

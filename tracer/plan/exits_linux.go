@@ -10,20 +10,19 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// hasOwnOperators says whether operators of a file may have the allocation in them:
-// it has an allocator that is traced under the names of C. Those of other files lead
-// to one.
+// hasOwnOperators reports whether C++ operators of a file may allocate themselves: the file
+// has a traced allocator with the names of C. Operators of other files call an allocator.
 func (p *Plan) hasOwnOperators(file process.FileID) bool {
 	return slices.ContainsFunc(p.allocators, func(a Allocator) bool {
 		return a.Traced && a.Prefix == "" && a.lib.id() == file
 	})
 }
 
-// ownOperators lists the C++ operators that an allocator's own library defines, as
-// allocators do that replace all of it, and statically linked programs. One that is
-// the code of a function of C is an alias of that. Those of other functions, as
-// tc_free_sized, become aliases of the operator, which is what programs call; it
-// returns what is left of the functions.
+// ownOperators lists the C++ operators that the file of an allocator defines, which static
+// programs have, and allocators that replace malloc and new. An operator with the address
+// of a function of C becomes an alias of that function. An operator with the address of
+// another function, such as tc_free_sized, keeps its name, which programs call, and the
+// function becomes its alias. rest is the functions without those that became aliases.
 func (p *Plan) ownOperators(lib *library, functions []Function) (rest, own []Function) {
 	own = operatorsIn(OperatorModule(p.Target.Machine.Word), lib.function)
 	for _, f := range functions {
@@ -46,15 +45,15 @@ func (p *Plan) ownOperators(lib *library, functions []Function) (rest, own []Fun
 	return rest, own
 }
 
-// isOfC says whether a function is one of the C library's allocator, by its name.
+// isOfC reports whether name is a function of the C library's allocator.
 func isOfC(name string) bool {
 	return slices.ContainsFunc(MemoryModule, func(r Row) bool { return r.Symbol == name })
 }
 
-// sortOperators divides the operators of the allocator's library. Those that always
-// end in another function that is traced give it their name; their probes are only
-// worth it if names are wanted. Others do the work themselves, on some way at least,
-// and count: they get probes on their return instructions, since they may throw.
+// sortOperators divides the operators of an allocator's file. Operators that always reach a
+// traced function give its calls their name; they need probes only for that. Operators that
+// do the work themselves, on some path at least, count as functions of their own; they get
+// probes on their return instructions instead of a return probe, because they may throw.
 func (p *Plan) sortOperators(c *code, functions, own []Function) (counting, naming []Function) {
 	if len(own) == 0 {
 		return nil, nil
@@ -79,8 +78,8 @@ type operatorFlow struct {
 	code      *code
 	index     *cfi.Index        // may be nil
 	rows      map[string]*Row   // traced functions and operators, by name
-	functions map[string]uint64 // of the library, that are called through the GOT
-	exits     map[uint64]bool   // return instructions that were given to an operator
+	functions map[string]uint64 // addresses of functions that are called through the GOT; 0: not in this file
+	exits     map[uint64]bool   // ends that an operator already has probes on
 }
 
 func newOperatorFlow(c *code, functions, own []Function) *operatorFlow {
@@ -93,7 +92,8 @@ func newOperatorFlow(c *code, functions, own []Function) *operatorFlow {
 	return w
 }
 
-// flow describes the operator's code.
+// flow describes the operator's code for site.Returns. stop reports whether a path ends at a
+// jump or a call to the traced function name.
 func (w *operatorFlow) flow(op *Function, stop func(name string, call bool) bool) site.Flow {
 	return site.Flow{
 		Entry: op.addr, Code: w.code.text, Base: w.code.base,
@@ -115,9 +115,9 @@ func (w *operatorFlow) flow(op *Function, stop func(name string, call bool) bool
 	}
 }
 
-// slot returns the function of the library that a pointer in its GOT is for. That
-// another library's function of that name takes its place is not expected of names
-// that are the allocator's own.
+// slot returns the address of the function that a pointer in the GOT leads to, if the file
+// defines it. It assumes that no other library's function of that name takes its place,
+// because these names are the allocator's own.
 func (w *operatorFlow) slot(addr uint64) (uint64, bool) {
 	name, ok := w.code.slots[addr]
 	if !ok {
@@ -133,18 +133,18 @@ func (w *operatorFlow) slot(addr uint64) (uint64, bool) {
 	return function, function != 0
 }
 
-// counts says whether an operator counts as a function of its own, and finds its ends
-// then. It does not if every way through it leads through a function that is traced
-// and does what the operator is for; deleting nothing is no way. But a new counts
-// also if the code that calls that function is another's, to which the operator
-// jumps: it could not give its name.
+// counts reports whether an operator counts as a function of its own, and if so finds its
+// ends. It does not count if every path through it reaches a traced function that does the
+// operator's work; the path of a delete of null is left out. An operator new counts all the
+// same if another function, which it jumps to, calls the traced function: then it could not
+// give the call its name.
 func (w *operatorFlow) counts(op *Function) (bool, error) {
 	frees := op.row.operation == opFree
 	f := w.flow(op, func(name string, _ bool) bool {
 		return (w.rows[name].operation == opFree) == frees
 	})
 	if frees {
-		f.Entry = w.behindNull(op)
+		f.Entry = w.afterNull(op)
 	}
 	found, err := site.Returns(w.code.sites(), f)
 	always := err == nil && found.Stopped && len(found.Returns) == 0
@@ -157,11 +157,11 @@ func (w *operatorFlow) counts(op *Function) (bool, error) {
 	case frees && !op.wraps:
 		return true, nil
 	}
-	return true, w.findExits(op) // also of a delete that leads to that of another allocator
+	return true, w.findExits(op) // a delete comes here if it wraps another allocator's
 }
 
-// behindNull returns where a delete comes if it has something to delete.
-func (w *operatorFlow) behindNull(op *Function) uint64 {
+// afterNull returns the address that a delete reaches if its block is not null.
+func (w *operatorFlow) afterNull(op *Function) uint64 {
 	f, err := w.code.describe(op)
 	if err != nil {
 		return op.addr
@@ -173,8 +173,8 @@ func (w *operatorFlow) behindNull(op *Function) uint64 {
 	return addr
 }
 
-// findExits finds the return instructions of an operator, and its jumps to other
-// functions that are traced, which have probes of their own.
+// findExits sets the probes on the return instructions of an operator, and on its jumps to
+// traced functions that allocate, from which the call goes on as that function's.
 func (w *operatorFlow) findExits(op *Function) error {
 	c := w.code
 	found, err := site.Returns(c.sites(), w.flow(op, func(name string, call bool) bool {
@@ -184,7 +184,7 @@ func (w *operatorFlow) findExits(op *Function) error {
 		return err
 	}
 	if len(found.Conds) > 0 {
-		return fmt.Errorf("its jump at %#x leads to a function that is traced, or goes on", found.Conds[0])
+		return fmt.Errorf("its conditional jump at %#x leads to a traced function", found.Conds[0])
 	}
 	op.exits, op.exitCost = true, found.Cost
 	if op.Exits, err = w.probes(op, found.Returns); err != nil {
@@ -194,8 +194,8 @@ func (w *operatorFlow) findExits(op *Function) error {
 	return err
 }
 
-// probes returns probes on ends of an operator, but for those in code that it shares
-// with one before it.
+// probes returns probes on the ends of an operator at the addresses in at. It leaves out ends
+// that already have a probe for another operator, which shares the code.
 func (w *operatorFlow) probes(op *Function, at []uint64) ([]Probe, error) {
 	var out []Probe
 	for _, addr := range at {
@@ -212,11 +212,12 @@ func (w *operatorFlow) probes(op *Function, at []uint64) ([]Probe, error) {
 	return out, nil
 }
 
-// errSometimes refuses a delete that frees by itself on some ways and goes on to
-// another function that is traced on others, whose calls would count twice.
-var errSometimes = errors.New("it leads to a function that is traced on some ways only")
+// errSometimes is the error for a delete that frees the block itself on some paths and calls
+// a traced function on others: those calls would count twice.
+var errSometimes = errors.New("only some paths through it lead to a traced function")
 
-// exitProbes lists the probes on return instructions, and on jumps.
+// exitProbes lists the probes on the return instructions of operators, and on their jumps to
+// traced functions.
 func (p *Plan) exitProbes() (exits, jumps []Probe) {
 	for i := range p.functions {
 		exits = append(exits, p.functions[i].Exits...)

@@ -14,40 +14,41 @@ import (
 type Function struct {
 	Name    string   // canonical name, as traces spell it
 	Aliases []string // other names of the same code
-	Probe   Probe
-	Returns bool    // a return probe sits on the same site
-	Exits   []Probe // or its return instructions are probed, but for those of a function before it
-	Jumps   []Probe // and its jumps to other traced functions
+	Probe   Probe    // at the entry
+	Returns bool     // a return probe sits on the same site
+	Exits   []Probe  // on return instructions, in place of a return probe; shared ones belong to one function
+	Jumps   []Probe  // on jumps to other traced functions
 	Site    site.Site
 
 	row            *Row
 	addr           uint64 // in the file
-	size           uint64 // bytes of code; 0 if nothing says it
+	size           uint64 // bytes of code; 0 if unknown
 	ifunc          bool
 	optional       bool // it can be left out if it cannot be probed
 	WholeArguments bool // its events have all its arguments
-	wraps          bool // it may lead to that of another allocator
-	calls          bool // it may call functions that another allocator may stand before
+	wraps          bool // it may call the same function of another allocator
+	calls          bool // it may call, by name, a function that another allocator serves
 
 	exits     bool      // its return instructions are probed
-	exitCost  site.Cost // of the dearest of them
+	exitCost  site.Cost // of the most expensive of them
 	ambiguous bool      // see leaveOutAmbiguous
 }
 
 // Probe is a place for a breakpoint.
 type Probe struct {
 	Function string
-	Path     string         // file, as the process names it
-	File     string         // the same, to be opened from here
+	Path     string         // the file, as the process names it
+	File     string         // the same file, as this process can open it
 	Offset   uint64         // in the file
 	ID       process.FileID // of the file, as the process has it mapped
-	Site     uint64         // packed for the programs, see bpf/records.h; 0 where they need nothing
-	text     int            // number of the allocator's code
-	Distance uint64         // from the start of the page where that begins
+	Site     uint64         // packed for the BPF programs, see bpf/records.h; 0 if they need nothing
+	text     int            // index in Target.Texts of the code that it is in
+	Distance uint64         // bytes from the start of the page where that code begins
 }
 
-// chooseFunctions finds the functions of the traced allocators in a file and a
-// site in each. It returns the operators of the file that name them.
+// chooseFunctions finds the functions of the traced allocators in a file and a site in each,
+// and adds the code to Target.Texts. It returns the file's operators that give their names to
+// calls of these functions.
 func (p *Plan) chooseFunctions(lib *library) (namingOperators, error) {
 	functions, own := p.functionsOf(lib), []Function(nil)
 	if p.hasOwnOperators(lib.id()) {
@@ -80,13 +81,13 @@ func (p *Plan) chooseFunctions(lib *library) (namingOperators, error) {
 	return namingOperators{code: c, operators: naming}, nil
 }
 
-// freesElsewhere says that the function does nothing but jump to another one that
-// is probed, and frees there. A free counts at its entry, so it would count twice.
+// freesElsewhere reports whether a free only jumps to another probed function. A free counts
+// at its entry, so with a probe on both it would count twice.
 func (f *Function) freesElsewhere() bool {
 	return f.row.operation == opFree && f.Site.Thunk != nil && len(f.Site.TailCalls) > 0
 }
 
-// chooseSite finds where the i-th function is probed.
+// chooseSite finds where the i-th function is probed, and packs the site.
 func (p *Plan) chooseSite(c *code, i int) error {
 	fn := &p.functions[i]
 	if err := c.choose(fn); err != nil {
@@ -97,14 +98,15 @@ func (p *Plan) chooseSite(c *code, i int) error {
 	return nil
 }
 
-// choose finds where a function is probed; the site is not packed yet.
+// choose finds where a function is probed. It sets fn.Site and fn.Probe, except for the
+// packed site.
 func (c *code) choose(fn *Function) error {
 	f, err := c.describe(fn)
 	if err != nil {
 		return err
 	}
 	fn.Site, err = site.Choose(c.sites(), f)
-	if err != nil && fn.WholeArguments { // perhaps where not all of them are left
+	if err != nil && fn.WholeArguments { // with fewer arguments there may be a site
 		fn.WholeArguments = false
 		return c.choose(fn)
 	}
@@ -119,7 +121,7 @@ func (c *code) choose(fn *Function) error {
 	return nil
 }
 
-// describe describes a function to package site.
+// describe returns a function's description for package site.
 func (c *code) describe(fn *Function) (site.Function, error) {
 	body, err := c.body(fn)
 	if err != nil {
@@ -136,8 +138,8 @@ func (c *code) describe(fn *Function) (site.Function, error) {
 	return f, nil
 }
 
-// pack describes the site as the programs read it, given the bytes of a word: see
-// bpf/records.h, SITE_FUNCTION and its neighbours.
+// pack returns the function's number and its site as the BPF programs read them: see
+// SITE_FUNCTION and its neighbours in bpf/records.h. word is the bytes of a word.
 func (f *Function) pack(number int, word uint64) uint64 {
 	place := func(arg int) (reg uint64, product bool) {
 		if arg == none {
@@ -159,24 +161,24 @@ func (f *Function) pack(number int, word uint64) uint64 {
 		packed |= 1 << 38
 	}
 	packed |= count << 19
-	// A jump on overflow tests the flag that the multiplication has left.
+	// The site is a jump on overflow: the multiplication before it has set the flag.
 	if product && strings.HasPrefix(f.Site.Insn, "jo ") {
 		packed |= 1 << 38
 	}
 	return packed
 }
 
-// opens says that the function frees and is open until it returns. Then the probe must
-// see it also where there is nothing to free.
+// opens reports whether the function frees and its calls are open until they return. Then
+// the probe must also see calls that have nothing to free.
 func (f *Function) opens() bool {
 	return f.row.operation == opFree && (f.Returns || f.exits)
 }
 
-// flow is the part of a packed site that says how calls of the function go on, given
-// whether it may end in another one that is probed.
+// flow returns the part of a packed site that describes how the function's calls go on.
+// tails is the result of code.tails.
 func (f *Function) flow(tails bool) uint64 {
 	var packed uint64
-	if tails && !f.exits { // hand_over sees these jumps
+	if tails && !f.exits { // with exits, the program hand_over sees these jumps
 		packed |= 1 << 37
 	}
 	if f.exits {

@@ -16,18 +16,19 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// FunctionProbe is a function, or a place in one, that the user names, in a file.
+// FunctionProbe is the probes of a traced function, or of a value that is read at a place in
+// one, in a file. The user has named it, or a resource module has it.
 type FunctionProbe struct {
-	Function *functions.Function
-	Value    *functions.Value // if there is no function
-	spec     int              // its number among all that are named
-	Entry    Probe            // at a function's beginning, or where a value is read
-	Back     uint64           // bytes from the beginning to that probe
-	Returns  []Probe          // at return instructions
-	Ways     functions.Ways   // Stub: a return probe in place of these
+	Function *functions.Function // nil for a value
+	Value    *functions.Value    // nil for a function
+	spec     int                 // index in FunctionSearch.places, or AnyModuleFunction
+	Entry    Probe               // at the function's beginning, or where the value is read
+	Back     uint64              // bytes from the function's beginning to that probe
+	Returns  []Probe             // on return instructions
+	Ways     functions.Ways      // with Stub, there is a return probe in place of Returns
 }
 
-// Place returns what the user has named.
+// Place returns the place that the user or the module named.
 func (n *FunctionProbe) Place() functions.Place {
 	if n.Value != nil {
 		return n.Value.Place
@@ -35,29 +36,31 @@ func (n *FunctionProbe) Place() functions.Place {
 	return n.Function.Place
 }
 
-// SearchedFile says that something named was found in a file.
+// SearchedFile is the key of a search for a function, or for all module functions, in a file.
 type SearchedFile struct {
-	spec int
+	spec int // see FunctionProbe.spec
 	file process.FileID
 }
 
-// FunctionSearch looks for named functions in the files of a process.
+// FunctionSearch looks for traced functions in the files of a process.
 type FunctionSearch struct {
 	target *process.Target
-	places []functions.Place
-	found  map[SearchedFile]bool // there, or refused
-	Probes []FunctionProbe       // that were found by this search
-	Errs   map[int]error         // by spec: why a file that fits has none
-	fits   map[int]bool          // specs that some file fits
-	throws int8                  // whether the process may throw exceptions: 1, or -1 for no; 0: not known yet
+	places []functions.Place     // that the user named: of functions, then of values
+	found  map[SearchedFile]bool // searches that are done, whatever they found
+	Probes []FunctionProbe       // found by this search
+	Errs   map[int]error         // by index of the place: why a file that fits has no probe
+	fits   map[int]bool          // places whose library some file is
+	throws int8                  // whether the process may throw exceptions: 1 yes, -1 no, 0 not known yet
 
-	functions       []functions.Function
-	values          []functions.Value
-	ModuleFunctions []functions.Function // that modules know
-	unprobed        []error              // why some of these have no probes
+	functions       []functions.Function // that the user named
+	values          []functions.Value    // that the user named
+	ModuleFunctions []functions.Function // of the resource modules
+	unprobed        []error              // why some module functions have no probes
 }
 
-// NewFunctionSearch returns a search for what a plan's options name and its modules know.
+// NewFunctionSearch returns a search for the functions and values in a plan's options and
+// for the functions of its resource modules. It leaves out searches in p.Searched, and adds
+// its own there.
 func NewFunctionSearch(p *Plan) *FunctionSearch {
 	o := &p.Options.Functions
 	s := &FunctionSearch{
@@ -73,14 +76,16 @@ func NewFunctionSearch(p *Plan) *FunctionSearch {
 	return s
 }
 
-// FindFunctions finds what the user has named. A library that is not there yet may come.
+// FindFunctions finds the functions of function tracing and of resource modules. If a file
+// of a function that the user named is not mapped yet, it opens the file by its path, or warns if
+// there is no path.
 func (p *Plan) FindFunctions() error {
 	o := &p.Options.Functions
 	if !p.Options.Calls() {
 		return nil
 	}
 	if o.Any() && o.Record == nil {
-		return errors.New("nobody makes records of what functions are called")
+		return errors.New("functions are to be traced, but Options.Functions.Record is not set")
 	}
 	narrow := p.Target.Narrow()
 	for i := range o.Functions {
@@ -109,7 +114,7 @@ func (p *Plan) FindFunctions() error {
 				return err
 			}
 		default:
-			p.Options.Warnf("%s: process %d has no file %s mapped: when it maps one, calls before that is seen are missing; the file's path would have its probes in before", place, p.Target.PID, place.Library)
+			p.Options.Warnf("%s: process %d has no file %s mapped: if it maps one later, calls before the probes are in will be missing; name the file by its path to have them in from the start", place, p.Target.PID, place.Library)
 		}
 	}
 	s.warn(&p.Options)
@@ -117,7 +122,7 @@ func (p *Plan) FindFunctions() error {
 	return nil
 }
 
-// Look goes through the files that are mapped.
+// Look searches the files that are mapped now, each once. It adds what it finds to s.Probes.
 func (s *FunctionSearch) Look() error {
 	maps, err := s.target.Mappings()
 	if err != nil {
@@ -159,7 +164,8 @@ func (s *FunctionSearch) Look() error {
 	return nil
 }
 
-// fitsLibrary says whether the user means a file by a name.
+// fitsLibrary reports whether the user means the file at m by name: a path, the name of a
+// library with or without .so and what follows it, or "" for the program.
 func fitsLibrary(name string, m process.Mapping, program process.FileID) bool {
 	switch base := filepath.Base(m.Path); {
 	case name == "":
@@ -171,8 +177,8 @@ func fitsLibrary(name string, m process.Mapping, program process.FileID) bool {
 	}
 }
 
-// ahead looks into a file that is not mapped yet. Probes belong to the file, so that
-// they are there when it is.
+// ahead searches a file that is not mapped yet. Probes belong to files, so they are in as
+// soon as the file is mapped.
 func (s *FunctionSearch) ahead(spec int) error {
 	place := s.places[spec]
 	path := fmt.Sprintf("/proc/%d/root%s", s.target.PID, place.Library)
@@ -190,8 +196,8 @@ func (s *FunctionSearch) ahead(spec int) error {
 	return s.Errs[spec]
 }
 
-// lookIn looks for what fits a file. What it has not is an error only if no other file
-// has it.
+// lookIn searches a file for the places with indexes in wanted. For a place that it cannot
+// probe there, it sets s.Errs.
 func (s *FunctionSearch) lookIn(lib *library, wanted []int) {
 	if lib.file.Machine() != s.target.Machine.ELF {
 		return
@@ -213,7 +219,7 @@ func (s *FunctionSearch) lookIn(lib *library, wanted []int) {
 	}
 }
 
-// locate finds the probes of a function or a value.
+// locate sets the probes of a function or a value.
 func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 	place := n.Place()
 	start, size, err := find(c.lib, place)
@@ -235,7 +241,7 @@ func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 		return n.look(c, addr, from, end, known)
 	}
 	if place.Symbol == "" && (!known || from != addr) {
-		return fmt.Errorf("no function begins at %#x of %s, by what the file tells", addr, c.lib.mapping.Path)
+		return fmt.Errorf("the symbols and call frame information of %[2]s have no function that begins at %#[1]x", addr, c.lib.mapping.Path)
 	}
 	if !known {
 		end = addr + 1
@@ -243,17 +249,18 @@ func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 	return s.enter(c, n, addr, end)
 }
 
-// find returns the address of a symbol, or the one that is named.
+// find returns the address and the bytes of a place's function. Without a symbol it returns
+// the address that the place names, and no size.
 func find(lib *library, place functions.Place) (addr, size uint64, err error) {
 	if place.Symbol == "" {
 		return place.Offset, 0, nil
 	}
 	if _, ok := lib.file.Defined("runtime.gopanic"); ok {
-		return 0, 0, fmt.Errorf("%s is a Go program: its functions pass arguments in their own way, and change threads and stacks", lib.mapping.Path)
+		return 0, 0, fmt.Errorf("%s is a Go program: its functions pass arguments in a way of Go's own, and move to other threads and stacks", lib.mapping.Path)
 	}
 	if sym, ok := lib.file.Defined(place.Symbol); ok && sym.Global {
 		if lib.file.IFunc(sym.Addr) {
-			return 0, 0, fmt.Errorf("%s chooses one of several functions when it starts (an ifunc): name that one", place.Symbol)
+			return 0, 0, fmt.Errorf("%s selects one of several functions when the program starts (an ifunc): name that one", place.Symbol)
 		}
 		return sym.Addr, sym.Size, nil
 	}
@@ -278,15 +285,17 @@ func find(lib *library, place functions.Place) (addr, size uint64, err error) {
 	return 0, 0, fmt.Errorf("%s has %d functions of that name: name one by its address:%s", lib.mapping.Path, len(all), text.String())
 }
 
+// hintStripped returns the end of a message if a file has no symbols.
 func hintStripped(f *symbol.File) string {
 	if f.Functions() == 0 {
-		return ": it has no symbols at all; name an address, as +0x1234"
+		return ": it has no symbols at all; name an address, such as +0x1234"
 	}
 	return ""
 }
 
-// HasName says whether a symbol is what the user names: as it is, or as in the source,
-// there with or without its parameters. A part that the compiler has split off is not it.
+// HasName reports whether the user means the symbol sym by name: the symbol itself, or the
+// function's name in the source, with or without parameters. A part that the compiler has
+// split off from a function does not count.
 func HasName(sym, name string) bool {
 	if sym == name {
 		return true
@@ -298,7 +307,7 @@ func HasName(sym, name string) bool {
 	return text == name || strings.HasPrefix(text, name+"(") && !strings.HasSuffix(text, "]")
 }
 
-// read reads the code segment that addr is in.
+// read sets c.text and c.base to the code segment that contains addr.
 func (c *code) read(addr uint64) error {
 	if addr >= c.base && addr-c.base < uint64(len(c.text)) {
 		return nil
@@ -317,20 +326,22 @@ func (c *code) read(addr uint64) error {
 	return fmt.Errorf("%s has no code at %#x", c.lib.mapping.Path, addr)
 }
 
-// look makes the probe of a value.
+// look sets the probe of a value at addr. from and end are the bounds of the function there,
+// if known.
 func (n *FunctionProbe) look(c *code, addr, from, end uint64, known bool) error {
 	if !known || addr >= end {
-		return fmt.Errorf("%#x of %s is in no function, by what the file tells", addr, c.lib.mapping.Path)
+		return fmt.Errorf("the symbols and call frame information of %[2]s have no function that contains %#[1]x", addr, c.lib.mapping.Path)
 	}
 	if !site.Begins(c.machine.Arch, c.between(from, end), from, addr) {
 		return fmt.Errorf("no instruction begins at %#x of %s", addr, c.lib.mapping.Path)
 	}
 	if !site.Keeps(c.machine.Arch, c.between(addr, end), addr) {
-		return fmt.Errorf("the instruction at %#x of %s cannot have a probe: the kernel would take it for another one, or refuses it", addr, c.lib.mapping.Path)
+		return fmt.Errorf("the instruction at %#x of %s cannot have a probe: the kernel would misread it or refuses it", addr, c.lib.mapping.Path)
 	}
 	return n.putEntry(c, addr)
 }
 
+// putEntry sets the entry probe to the address addr of the file.
 func (n *FunctionProbe) putEntry(c *code, addr uint64) error {
 	var ok bool
 	if n.Entry, ok = c.probe(n.Place().String(), addr); !ok {
@@ -339,7 +350,7 @@ func (n *FunctionProbe) putEntry(c *code, addr uint64) error {
 	return nil
 }
 
-// enter makes the probes of a function.
+// enter sets the probes of the function at [addr, end).
 func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) error {
 	body := c.between(addr, end)
 	branches := site.Direct(c.machine.Arch, body, addr)
@@ -350,7 +361,7 @@ func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) erro
 	}
 	keeps := func(at uint64) bool { return site.Keeps(c.machine.Arch, c.text[at-c.base:], at) }
 	if !n.Function.Reads() || !keeps(at) {
-		if later, ok := n.beside(c, body, addr); ok {
+		if later, ok := n.cheaper(c, body, addr); ok {
 			at = later
 		}
 	}
@@ -358,10 +369,10 @@ func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) erro
 		at = addr
 	}
 	if !keeps(at) {
-		return errors.New("its first instruction cannot have a probe: the kernel would take it for another one, or refuses it")
+		return errors.New("its first instruction cannot have a probe: the kernel would misread it or refuses it")
 	}
 	if inLoop(at) {
-		return errors.New("its first instruction is that of a loop: its entries cannot be told from rounds")
+		return errors.New("its first instruction begins a loop: calls cannot be distinguished from iterations")
 	}
 	n.Back = at - addr
 	if err := n.putEntry(c, at); err != nil {
@@ -379,7 +390,7 @@ func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) erro
 	})
 	if err != nil {
 		if s.mayThrow() {
-			return fmt.Errorf("its returns cannot be found (%w), and a return probe would kill a program that throws an exception through it: leave the letter of the result out, its entries can be told", err)
+			return fmt.Errorf("its returns cannot be found (%w), and a return probe would kill a program that throws an exception through it: leave out the letter of the result to record only its entries", err)
 		}
 		n.Ways.Stub = true
 		return nil
@@ -394,10 +405,10 @@ func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) erro
 	return nil
 }
 
-// beside returns a place for the probe of a function that is as good as its first
-// instruction and costs less, with all arguments where they were. What these point to may
-// have changed by then.
-func (n *FunctionProbe) beside(c *code, body []byte, addr uint64) (uint64, bool) {
+// cheaper returns an address after the first instruction where the entry probe costs less.
+// All arguments are still in their places there, but the memory that they point to may have
+// changed. ok is false if there is none, and for functions that the user named.
+func (n *FunctionProbe) cheaper(c *code, body []byte, addr uint64) (at uint64, ok bool) {
 	if !n.Module() || n.Function.Owner != "" {
 		return 0, false
 	}
@@ -418,9 +429,9 @@ func (n *FunctionProbe) beside(c *code, body []byte, addr uint64) (uint64, bool)
 	return s.Addr, true
 }
 
-// branchTarget returns the size of an instruction at the start of code that only marks
-// it as the target of indirect calls: to have the probe behind it is cheaper, as most
-// others are emulated.
+// branchTarget returns the bytes of an instruction at the start of code that only marks
+// a target of indirect calls (endbr32, endbr64), or 0. A probe after it is cheaper, because
+// the kernel emulates most instructions that follow it.
 func branchTarget(code []byte) uint64 {
 	if len(code) > 4 && code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3]&0xfe == 0xfa { // endbr64, endbr32
 		return 4

@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// WriteFunctions prints where named functions are probed.
+// WriteFunctions prints where traced functions are probed, a line for each.
 func (p *Plan) WriteFunctions(w io.Writer) {
 	for i := range p.FunctionProbes {
 		n := &p.FunctionProbes[i]
-		fmt.Fprintf(w, "named: %s in %s: file offset %#x", n.Place(), n.Entry.Path, n.Entry.Offset)
+		fmt.Fprintf(w, "function: %s in %s: file offset %#x", n.Place(), n.Entry.Path, n.Entry.Offset)
 		switch {
 		case n.Value != nil:
 			fmt.Fprintf(w, ", value %d\n", n.Value.ID)

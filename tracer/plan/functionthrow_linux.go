@@ -4,8 +4,7 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// mayThrow says whether the process has what exceptions take, or may have: then nothing
-// is sure.
+// mayThrow reports whether the process can throw exceptions, or whether that is not known.
 func (s *FunctionSearch) mayThrow() bool {
 	if s.throws == 0 {
 		s.throws = -1
@@ -16,6 +15,9 @@ func (s *FunctionSearch) mayThrow() bool {
 	return s.throws > 0
 }
 
+// hasUnwinder reports whether a file of the process defines the function that raises
+// exceptions. It returns true if that cannot be known, as for a static program without
+// symbols.
 func (s *FunctionSearch) hasUnwinder() bool {
 	maps, err := s.target.Mappings()
 	if err != nil {

@@ -8,12 +8,14 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// slots tells which function the pointers of a library's GOT lead to. Calls
-// within a library that may be interposed go through them, so that reallocarray
-// of glibc jumps to realloc by way of a PLT stub and such a pointer.
+// slots holds the names of the functions that the pointers in a library's GOT lead to, by
+// the pointers' addresses in the file. Calls within a library that can be interposed go
+// through these pointers: glibc's reallocarray jumps to realloc through a PLT stub and such
+// a pointer.
 type slots map[uint64]string
 
-// readSlots reads the relocations of the file at path.
+// readSlots reads the slots from the relocations of the file at path. It returns nil,
+// without an error, for a file without dynamic symbols.
 func readSlots(path string) (slots, error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -22,7 +24,7 @@ func readSlots(path string) (slots, error) {
 	defer f.Close()
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
-		return nil, nil // none: nothing can be interposed
+		return nil, nil // no dynamic symbols: nothing can be interposed
 	}
 	s := slots{}
 	for _, section := range f.Sections {
@@ -43,15 +45,15 @@ func readSlots(path string) (slots, error) {
 	return s, nil
 }
 
-// relocations is a form of relocations: its size in bytes, and what one has the
-// address and the number of the symbol of.
+// relocations describes a format of relocations: the bytes of one, and how to read the
+// address of its slot and the number of its symbol.
 type relocations struct {
 	class elf.Class
 	size  int
 	read  func(b []byte) (slot, symbol uint64)
 }
 
-// relocationKinds are those of the machines that can be traced.
+// relocationKinds holds the formats of the machines that can be traced, by type of section.
 var relocationKinds = map[elf.SectionType]relocations{
 	elf.SHT_RELA: {elf.ELFCLASS64, 24, func(b []byte) (slot, symbol uint64) {
 		return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]) >> 32
@@ -61,8 +63,8 @@ var relocationKinds = map[elf.SectionType]relocations{
 	}},
 }
 
-// through names the function that the PLT stub at addr, whose code is given,
-// leads to.
+// through returns the name of the function that the PLT stub at addr leads to. code is the
+// code at addr; ok is false if that is no stub.
 func (c *code) through(addr uint64, code []byte) (string, bool) {
 	slot, ok := site.Stub(c.sites(), code, addr)
 	if !ok {

@@ -8,27 +8,27 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Growth is a call by which the allocator gets memory from the system. It is
-// probed where it is made, so that the same system calls cost nothing where the
-// program makes them.
+// Growth is a call with which the allocator gets memory from the system. The probe sits on
+// the call, not in the function, so that the program's own calls of the function cost
+// nothing.
 type Growth struct {
 	Function string    // sbrk, mmap …
-	Call     Probe     // the call
-	Result   Probe     // behind it
+	Call     Probe     // on the call
+	Result   Probe     // after the call
 	Site     site.Site // of Result
 
-	// Nested says that it is not known who gets here: the call counts while the
-	// thread is inside a traced function.
+	// Nested reports that the call may belong to other code than the allocator. It then
+	// counts only while the thread is inside a traced function.
 	Nested bool
 
 	addr uint64 // of the call, in the file
 }
 
-// maxGrowths bounds the calls that are probed; glibc has a dozen.
+// maxGrowths is the most calls that are probed; glibc has a dozen.
 const maxGrowths = 64
 
-// chooseGrowths finds the allocator's calls of the functions in growthModule and
-// a site behind each.
+// chooseGrowths finds the allocator's calls of the functions in growthModule, and a site
+// after each.
 func (p *Plan) chooseGrowths(c *code, functions []Function) {
 	wrappers := map[uint64]*growthRow{}
 	for i := range growthModule {
@@ -39,28 +39,28 @@ func (p *Plan) chooseGrowths(c *code, functions []Function) {
 	}
 	calls := c.growthCalls(functions, wrappers)
 	if len(calls) == 0 || len(calls) > maxGrowths {
-		p.Options.Warnf("growth of the heap is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.Path)
+		p.Options.Warnf("heap growth is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.Path)
 		return
 	}
 	for _, call := range calls {
 		g, ok := p.chooseGrowth(c, call, wrappers[call.To])
 		if !ok {
-			p.Options.Warnf("growth of the heap by %s at %#x is not recorded: the result cannot be probed", wrappers[call.To].symbol, call.From)
+			p.Options.Warnf("heap growth by the call of %s at %#x is not recorded: its result cannot be probed", wrappers[call.To].symbol, call.From)
 			continue
 		}
 		p.growths = append(p.growths, g)
 	}
 }
 
-// growthCall is a call of a wrapper in the allocator.
+// growthCall is a call in the allocator's code of a wrapper: a function in growthModule.
 type growthCall struct {
 	site.Branch
-	nested   bool          // see Growth
-	rest     []byte        // code behind the call, of the same function
+	nested   bool          // see Growth.Nested
+	rest     []byte        // the code after the call, to the end of the function that calls
 	branches []site.Branch // of that function
 }
 
-// chooseGrowth finds a site for the result of a call.
+// chooseGrowth finds a site for the result of a call of the function r.
 func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, bool) {
 	g := Growth{Function: r.symbol, Nested: call.nested, addr: call.From}
 	var err error
@@ -81,14 +81,13 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	return g, ok && ok2
 }
 
-// growthCalls returns the calls of the wrappers that the allocator makes, by
-// address.
+// growthCalls returns the allocator's calls of the wrappers, by their address in the file,
+// ascending.
 //
-// The allocator is what can be reached from the traced functions by direct
-// branches, without what the library exports for other purposes (an assertion
-// that fails leads anywhere). Functions are told apart by the library's call
-// frame information. Without any, as in musl, all direct calls of the library
-// are returned: those that the allocator makes are made inside a traced
+// The allocator is the code that direct branches reach from the traced functions, without
+// leavesAllocator (a failed assertion leads anywhere). The library's call frame information
+// has the bounds of its functions. Without it, as in musl, growthCalls returns all direct
+// calls in the library, marked as nested: the allocator makes its calls inside a traced
 // function.
 func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow) []growthCall {
 	var all []growthCall
@@ -110,8 +109,8 @@ func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow)
 	return all
 }
 
-// frames lists the functions of the library, nil if it does not say where the
-// traced ones are.
+// frames returns the call frame information of the file, or nil if it lacks a traced
+// function.
 func (c *code) frames() *cfi.Index {
 	index := c.allFrames()
 	if index == nil {
@@ -125,7 +124,7 @@ func (c *code) frames() *cfi.Index {
 	return index
 }
 
-// reached follows direct branches from the traced functions.
+// reached returns the calls of wrappers that direct branches reach from the traced functions.
 func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint64]*growthRow) []growthCall {
 	var all []growthCall
 	seen := map[uint64]bool{} // starts of functions
@@ -138,7 +137,7 @@ func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint
 	for i := range functions {
 		open = append(open, functions[i].addr)
 	}
-	// Before glibc 2.34 it is called through a pointer.
+	// Before glibc 2.34 the allocator calls this function through a pointer.
 	if sym, ok := c.lib.file.Defined("__default_morecore"); ok {
 		open = append(open, sym.Addr)
 	}
@@ -163,7 +162,8 @@ func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint
 	return all
 }
 
-// between returns the code from one address to another, as far as it is there.
+// between returns the code at the addresses [from, to), as far as c.text has it; nil if from
+// is outside.
 func (c *code) between(from, to uint64) []byte {
 	end := c.base + uint64(len(c.text))
 	if to = min(to, end); from < c.base || from >= to {

@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// The calls that are probed are calls, of these functions, according to objdump;
-// each is probed once, and threads are not made by the allocator.
+// According to objdump each probed instruction is a call of the function that the plan
+// names. Each is probed once, and none is in pthread_create, which is not the allocator's.
 func TestGrowthCalls(t *testing.T) {
 	testutil.NeedBPF(t)
 	testutil.EachWidth(t, growthCalls)
@@ -46,7 +46,7 @@ func growthCalls(t *testing.T, build testutil.Builder) {
 			t.Errorf("the result at %#x is not on an instruction that can be probed", g.Site.Addr)
 		}
 		if g.Nested {
-			t.Errorf("nobody knows who calls %s at %#x", g.Function, g.addr)
+			t.Errorf("the call of %s at %#x is not known to be the allocator's", g.Function, g.addr)
 		}
 		at[g.addr], seen[g.Function] = true, true
 	}
@@ -66,7 +66,7 @@ func growthCalls(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// disassembly is what objdump makes of a library.
+// disassembly is objdump's output for a library, by address.
 type disassembly struct {
 	lines map[uint64]disassembledLine
 	named map[uint64]string // the functions of growthModule
@@ -75,7 +75,7 @@ type disassembly struct {
 type disassembledLine struct {
 	text     string
 	target   uint64
-	function string // the last symbol in front of it
+	function string // the last symbol before it
 }
 
 var (

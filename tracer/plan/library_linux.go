@@ -12,19 +12,19 @@ import (
 // library is a mapped file that may define an allocator.
 type library struct {
 	mapping process.Mapping
-	path    string // to open it by
+	path    string // of the file, as this process can open it
 	file    *symbol.File
 	program bool              // it is the program that the process runs
-	linked  bool              // the dynamic loader has it in its list
-	guessed bool              // that list could not be read, so its place is by its name
-	local   bool              // also functions that other files cannot call count
-	given   map[string]uint64 // addresses that the user knows
+	linked  bool              // it is in the dynamic loader's list, or there is no list
+	guessed bool              // there is no list, so that its rank is by its name
+	local   bool              // functions that other files cannot call count, too
+	given   map[string]uint64 // addresses of functions that the user gave
 }
 
-// id tells the file apart.
+// id returns the key of the file.
 func (l *library) id() process.FileID { return l.mapping.ID() }
 
-// function finds a function by its name.
+// function returns the function with a name, if it counts: see local and given.
 func (l *library) function(name string) (symbol.Symbol, bool) {
 	if addr, ok := l.given[name]; ok {
 		return symbol.Symbol{Name: name, Addr: addr, Size: l.sizeAt(addr)}, true
@@ -35,7 +35,7 @@ func (l *library) function(name string) (symbol.Symbol, bool) {
 	return l.file.Exported(name)
 }
 
-// sizeAt returns the size of the function at addr, 0 if no symbol says it.
+// sizeAt returns the bytes of the function at addr, or 0 if no symbol has that address.
 func (l *library) sizeAt(addr uint64) uint64 {
 	if sym, ok := l.file.Lookup(addr); ok && sym.Addr == addr {
 		return sym.Size
@@ -43,10 +43,10 @@ func (l *library) sizeAt(addr uint64) uint64 {
 	return 0
 }
 
-// openLibraries opens the files that the process has mapped as code, and are for its
-// machine, in the order in which the dynamic loader looks for symbols; those that
-// it does not know come last. visit says which of them stay open. The caller
-// closes those.
+// openLibraries opens the files for the process's machine that it has mapped as code, and
+// calls visit with each. They come in the order in which the dynamic loader looks for
+// symbols; files that are not in its list come last. It returns the files for which visit
+// returns true, also with an error; the caller closes them.
 func openLibraries(t *process.Target, visit func(l *library) (keep bool)) ([]*library, error) {
 	maps, err := t.Mappings()
 	if err != nil {
@@ -65,7 +65,7 @@ func openLibraries(t *process.Target, visit func(l *library) (keep bool)) ([]*li
 		seen[m.ID()] = true
 		f, path, err := t.Open(m)
 		if err != nil || f == nil {
-			continue // no ELF file: data that is mapped executable
+			continue // not an ELF file: data that is mapped executable
 		}
 		l := &library{mapping: m, path: path, file: f, program: m.ID() == program, linked: len(order) == 0 || slices.Contains(order, m.ID())}
 		l.guessed = len(order) == 0 && !l.program

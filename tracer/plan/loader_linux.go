@@ -8,12 +8,12 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// notifier is the function that the dynamic loader calls before and after it
-// changes the list of libraries, for debuggers to put a breakpoint on.
+// notifier is the function that the dynamic loader calls before and after it changes its
+// list of libraries. It is there for debuggers to put a breakpoint on.
 const notifier = "_dl_debug_state"
 
-// findLoader finds the notifier, by which the end of a mapping is noticed: the
-// kernel tells of new mappings only. A static program has none.
+// findLoader sets p.Debugger to a probe on the notifier, which shows when a library is
+// unmapped: the kernel's records report new mappings only. A static program has no notifier.
 func (p *Plan) findLoader() error {
 	maps, err := p.Target.Mappings()
 	if err != nil {

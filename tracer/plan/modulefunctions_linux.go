@@ -9,16 +9,17 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// AnyModuleFunction stands in namedFile for all functions that modules know.
+// AnyModuleFunction is the index in a SearchedFile that stands for all functions of resource
+// modules.
 const AnyModuleFunction = -1
 
-// Module says whether the function is one that a module knows.
+// Module reports whether the function is one of a resource module.
 func (n *FunctionProbe) Module() bool { return n.Function != nil && n.Function.Module != 0 }
 
-// LookForModules looks for the functions of resource modules in a file. Where several of
-// them have the same address, the first gives the name (docs/design/decisions.md, 15).
-// A function that the file lacks is no error; one that cannot be probed goes to
-// s.unprobed.
+// LookForModules searches a file for the functions of resource modules, and adds their
+// probes to s.Probes. If several functions have the same address, the first gives the name
+// (docs/design/decisions.md, 15). For a function that cannot be probed, it adds the reason
+// to s.unprobed.
 func (s *FunctionSearch) LookForModules(lib *library) {
 	s.found[SearchedFile{AnyModuleFunction, lib.id()}] = true
 	if lib.file.Machine() != s.target.Machine.ELF {
@@ -43,8 +44,9 @@ func (s *FunctionSearch) LookForModules(lib *library) {
 	}
 }
 
-// passes returns what says whether a branch leads from one of those functions to another
-// one, where that does no harm.
+// passes returns a function that reports whether a branch leaves one of the functions in all
+// that may pass their calls on (functions.Function.Passed). The choice of sites ignores such
+// branches.
 func (c *code) passes(all []ModuleFunction) func(site.Branch) bool {
 	var from []process.Extent
 	for i := range all {
@@ -61,13 +63,14 @@ func (c *code) passes(all []ModuleFunction) func(site.Branch) bool {
 	}
 }
 
-// ModuleFunction is a function of a module in a file.
+// ModuleFunction is a function of a resource module in a file.
 type ModuleFunction struct {
 	symbol.Symbol
 	probe FunctionProbe
 }
 
-// ModuleFunctionsIn returns those that a file has.
+// ModuleFunctionsIn returns the functions of s.ModuleFunctions that a file has, each address
+// once. Of an IFUNC it returns all functions that it may select.
 func (s *FunctionSearch) ModuleFunctionsIn(c *code) (all []ModuleFunction) {
 	taken := map[uint64]bool{}
 	for i := range s.ModuleFunctions {
@@ -89,9 +92,9 @@ func (s *FunctionSearch) ModuleFunctionsIn(c *code) (all []ModuleFunction) {
 	return all
 }
 
-// selectable returns the functions of which an IFUNC selects one when the program
-// starts, by the processor: all of them, since those that are not selected cost nothing.
-// Another symbol is the function itself.
+// selectable returns the functions from which an IFUNC selects one when the program starts,
+// for the processor it runs on. Probes on those that are not selected cost nothing. If sym
+// is no IFUNC, selectable returns sym alone.
 func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
 	if !c.lib.file.IFunc(sym.Addr) {
 		return []symbol.Symbol{sym}
@@ -111,8 +114,9 @@ func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
 	return all
 }
 
-// warn says which of the functions of modules are not traced. Those that the user has
-// named should be somewhere; the others are where their libraries are.
+// warn warns of module functions that are not traced: those that cannot be probed, and those
+// of resources that the user defined and no file has. Other functions may be missing,
+// because a process need not have their libraries.
 func (s *FunctionSearch) warn(o *Options) {
 	for _, err := range s.unprobed {
 		o.Warnf("%v", err)
@@ -120,12 +124,12 @@ func (s *FunctionSearch) warn(o *Options) {
 	for i := range s.ModuleFunctions {
 		f := &s.ModuleFunctions[i]
 		if f.Owner != "" && !slices.ContainsFunc(s.Probes, func(n FunctionProbe) bool { return n.Function == f }) {
-			o.Warnf("no file of process %d has the function %s of the resource %s so far: it is traced from when a file with it is mapped", s.target.PID, f.Symbol, f.Owner)
+			o.Warnf("no file of process %d has the function %s of the resource %s so far: its calls are recorded once a file with it is mapped", s.target.PID, f.Symbol, f.Owner)
 		}
 	}
 }
 
-// LocateModuleFunction finds where a function of a module is entered and left in a file.
+// LocateModuleFunction sets the probes of the module function at sym.
 func (s *FunctionSearch) LocateModuleFunction(c *code, n *FunctionProbe, sym symbol.Symbol) error {
 	if err := c.read(sym.Addr); err != nil {
 		return err

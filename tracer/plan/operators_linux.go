@@ -8,22 +8,22 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Bounds on the operators that are probed, and what a packed site has room for.
+// Limits on the operators that are probed. The last two are what a packed site has room for.
 const (
 	maxOperatorFiles = 16
-	maxFunctions     = 1 << 10
-	maxOperatorCode  = 1<<16 - 1 // bytes
+	maxFunctions     = 1 << 10   // functions and operators of a process
+	maxOperatorCode  = 1<<16 - 1 // bytes of an operator
 )
 
-// Operators says for which C++ operators a call that they make of the allocator has
-// the operator's name. Those that an allocator has built in always have theirs.
+// Operators selects the C++ operators that give their names to the calls that they make of
+// an allocator. Operators that count as functions of their own always have their names.
 type Operators uint8
 
-// The operators that are named.
+// The operators that give their names.
 const (
 	OperatorsNone Operators = iota
-	OperatorsNew            // new: a probe more for each
-	OperatorsAll            // new and delete: another probe or two for each delete
+	OperatorsNew            // new, which costs one probe more for each
+	OperatorsAll            // new and delete, which costs one or two probes more for each delete
 )
 
 // OperatorChoices returns the choices by name.
@@ -31,14 +31,14 @@ func OperatorChoices() map[string]Operators {
 	return map[string]Operators{"none": OperatorsNone, "new": OperatorsNew, "all": OperatorsAll}
 }
 
-// name says whether operators of the kind of r are named.
+// name reports whether operators like r give their names.
 func (o Operators) name(r *Row) bool {
 	return o == OperatorsAll || o == OperatorsNew && r.operation == opAlloc
 }
 
 // operatorForms are the replaceable operators of C++ (new.delete in its standard),
-// as the Itanium ABI mangles them. # is the letter of size_t, $ what it is. Where
-// two have one address the first of them gives the name.
+// as the Itanium ABI mangles them. # stands for the letter of size_t, $ for its type. If
+// several have the same address, the first gives the name.
 var operatorForms = []struct{ symbol, name string }{
 	{"_Znw#", "operator new($)"},
 	{"_Zna#", "operator new[]($)"},
@@ -62,7 +62,7 @@ var operatorForms = []struct{ symbol, name string }{
 	{"_ZdaPvSt11align_val_tRKSt9nothrow_t", "operator delete[](void*, std::align_val_t, std::nothrow_t const&)"},
 }
 
-// OperatorModule returns the operators of programs whose words have so many bytes.
+// OperatorModule returns rows for the operators of programs whose words have that many bytes.
 func OperatorModule(word uint64) []Row {
 	letter, size := "m", "unsigned long"
 	if word == 4 {
@@ -81,11 +81,11 @@ func OperatorModule(word uint64) []Row {
 	return rows
 }
 
-// chooseOperators finds the C++ operators that end in a function of the allocator,
-// whose calls they then give the name: those of the C++ library, and the program's
-// own. The dynamic linker lets every definition in any file be called, so all of
-// them get a probe, at their entry alone. One that cannot be probed gives no name,
-// and its calls count as those of the function underneath.
+// chooseOperators finds the C++ operators that call an allocator and give their names to
+// those calls: operators of the C++ library, and the program's own. With dynamic linking the
+// definition in any file may be the one that is called, so all of them get a probe, at the
+// entry only. If an operator cannot be probed, its calls have the name of the allocator's
+// function.
 func (p *Plan) chooseOperators() error {
 	if p.Options.Operators == OperatorsNone {
 		return nil
@@ -107,7 +107,7 @@ func (p *Plan) chooseOperators() error {
 			continue
 		}
 		if files++; files > maxOperatorFiles {
-			p.Options.Warnf("operators of %s are not named: it is one file too many", m.Path)
+			p.Options.Warnf("calls of the operators of %s have the allocator's names: operators of at most %d files are probed", m.Path, maxOperatorFiles)
 		} else {
 			p.addOperators(lib, found)
 		}
@@ -117,12 +117,12 @@ func (p *Plan) chooseOperators() error {
 	return nil
 }
 
-// definesOperators opens the file of a mapping, if it defines operators, and returns
-// them.
+// definesOperators returns the operators that the file of a mapping exports, and the file,
+// which the caller closes. It returns nil if there are none.
 func (p *Plan) definesOperators(m process.Mapping, rows []Row) (*library, []Function) {
 	f, path, err := p.Target.Open(m)
 	if err != nil || f == nil {
-		return nil, nil // no ELF file: data that is mapped executable
+		return nil, nil // not an ELF file: data that is mapped executable
 	}
 	var found []Function
 	if f.Machine() == p.Target.Machine.ELF {
@@ -135,7 +135,8 @@ func (p *Plan) definesOperators(m process.Mapping, rows []Row) (*library, []Func
 	return &library{mapping: m, path: path, file: f}, found
 }
 
-// operatorsIn lists the operators that a file defines, each address once.
+// operatorsIn lists the operators among rows for which defined returns a symbol. Several
+// names of one address are one operator with aliases.
 func operatorsIn(rows []Row, defined func(name string) (symbol.Symbol, bool)) []Function {
 	var found []Function
 	at := map[uint64]int{}
@@ -156,46 +157,47 @@ func operatorsIn(rows []Row, defined func(name string) (symbol.Symbol, bool)) []
 	return found
 }
 
-// addOperators chooses sites for the operators of a file.
+// addOperators chooses sites for the operators of a file, and adds those to the plan.
 func (p *Plan) addOperators(lib *library, found []Function) {
 	c, err := newCode(p.Target.Machine, lib, 0, found)
 	if err != nil {
-		p.Options.Warnf("operators of %s are not named: %v", lib.mapping.Path, err)
+		p.Options.Warnf("calls of the operators of %s have the allocator's names: %v", lib.mapping.Path, err)
 		return
 	}
 	namingOperators{code: c, operators: found}.add(p)
 }
 
-// namingOperators are operators of a file that give their names to what they call.
+// namingOperators are operators of a file that give their names to the calls that they make.
 type namingOperators struct {
 	code      *code
 	operators []Function
 }
 
-// add chooses a site for each.
+// add chooses a site for each operator that gives its name, and adds those to the plan.
 func (n namingOperators) add(p *Plan) {
 	for i := range n.operators {
 		p.addOperator(n.code, n.operators[i])
 	}
 }
 
-// addOperator chooses a site for an operator that gives its name to what it calls.
+// addOperator chooses a site for an operator and adds it to the plan, if the options let it
+// give its name.
 func (p *Plan) addOperator(c *code, op Function) {
 	if !p.Options.Operators.name(op.row) {
 		return
 	}
 	number := len(p.functions) + len(p.operators)
 	if number >= maxFunctions {
-		p.Options.Warnf("%s of %s is not named: it is one too many", op.Name, c.lib.mapping.Path)
+		p.Options.Warnf("calls of %s of %s have the allocator's names: at most %d functions and operators are probed", op.Name, c.lib.mapping.Path, maxFunctions)
 		return
 	}
 	if op.row.operation == opAlloc {
 		r := *op.row
-		r.size = none // the function underneath has it
+		r.size = none // the event of the allocator's function has it
 		op.row = &r
 	}
 	if err := c.choose(&op); err != nil {
-		p.Options.Warnf("%s of %s is not named: %v", op.Name, c.lib.mapping.Path, err)
+		p.Options.Warnf("calls of %s of %s have the allocator's names: %v", op.Name, c.lib.mapping.Path, err)
 		return
 	}
 	op.Probe.Site = op.pack(number, c.machine.Word) |
@@ -203,9 +205,9 @@ func (p *Plan) addOperator(c *code, op Function) {
 	p.operators = append(p.operators, op)
 }
 
-// leaveOutAmbiguous leaves out operators that cannot be told apart where sites are
-// known by their address: the programs know the place within a page alone, for
-// these files are not the allocator's.
+// leaveOutAmbiguous leaves out operators that cannot be distinguished when the BPF programs
+// find sites by address. Operators are not in an allocator's code, so these programs know
+// only their place within a page.
 func (p *Plan) leaveOutAmbiguous() {
 	if p.Sites != SitesAddress {
 		return
@@ -217,13 +219,13 @@ func (p *Plan) leaveOutAmbiguous() {
 	}
 	for i := range p.operators {
 		if op := &p.operators[i]; at[op.Site.Addr&mask] > 1 {
-			p.Options.Warnf("%s of %s is not named: another one is at the same place of a page", op.Name, op.Probe.Path)
+			p.Options.Warnf("calls of %s of %s have the allocator's names: another operator is at the same place within a page", op.Name, op.Probe.Path)
 			op.ambiguous = true
 		}
 	}
 }
 
-// operatorProbes lists the probes that note operators.
+// operatorProbes lists the probes on the operators that give their names.
 func (p *Plan) operatorProbes() []Probe {
 	var out []Probe
 	for i := range p.operators {
@@ -234,6 +236,6 @@ func (p *Plan) operatorProbes() []Probe {
 	return out
 }
 
-// Operators returns the C++ operators that name the calls that they make; none
-// without Options.Operators. The caller must not change it.
+// Operators returns the C++ operators that give their names to the calls that they make;
+// none without Options.Operators. The caller must not change the slice.
 func (p *Plan) Operators() []Function { return p.operators }

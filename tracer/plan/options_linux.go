@@ -24,20 +24,20 @@ const (
 	BufferPerf               // a perf event buffer per CPU
 )
 
-// State is where the programs keep what they know of a thread.
+// State is where the BPF programs keep the state of a thread.
 type State uint8
 
 // The states.
 const (
 	StateAuto State = iota // task storage if the kernel has it
 	StateTask              // task storage
-	StateHash              // a hash by thread id
+	StateHash              // a hash map by thread ID
 )
 
-// Sites is how the programs know which site they have hit.
+// Sites is how the BPF programs find out which site was hit.
 type Sites uint8
 
-// The ways to know a site.
+// The ways to find a site.
 const (
 	SitesAuto    Sites = iota // cookies if the kernel has them
 	SitesCookie               // by the cookie of the attachment (kernel 5.15)
@@ -47,11 +47,11 @@ const (
 // Sideband is where the kernel's records of mappings, names, forks and exits come from.
 type Sideband uint8
 
-// The ways to receive them.
+// The sources of sideband records.
 const (
-	SidebandAuto    Sideband = iota // from the threads, if they are not too many
-	SidebandTask                    // from the threads of the process alone
-	SidebandMachine                 // from all processes; those of others are left out by the tracer
+	SidebandAuto    Sideband = iota // the process's threads, unless there are too many
+	SidebandTask                    // the process's threads
+	SidebandMachine                 // all processes; the tracer leaves out other ones' records
 )
 
 // Unwind is a way to find the callers of a function.
@@ -60,15 +60,15 @@ type Unwind uint8
 // The ways to unwind.
 const (
 	UnwindAuto   Unwind = iota // unwind tables, then a frame-pointer step where no rule exists
-	UnwindEH                   // unwind tables (.eh_frame, .debug_frame) alone
-	UnwindFP                   // the chain of frame pointers alone
+	UnwindEH                   // only unwind tables (.eh_frame, .debug_frame)
+	UnwindFP                   // only the chain of frame pointers
 	UnwindHelper               // the kernel's bpf_get_stack, for comparison
 	UnwindNone                 // no stacks
 )
 
 var unwindNames = [...]string{"auto", "eh", "fp", "helper", "none"}
 
-// String names the way as the flag --unwind does.
+// String returns the name of the way, as the flag --unwind takes it.
 func (u Unwind) String() string { return unwindNames[u] }
 
 // Unwinds returns the ways by name.
@@ -80,10 +80,10 @@ func Unwinds() map[string]Unwind {
 	return all
 }
 
-// Tables says whether the programs need unwind tables.
+// Tables reports whether the BPF programs need unwind tables.
 func (u Unwind) Tables() bool { return u <= UnwindEH }
 
-// BPF returns the way as the programs number it.
+// BPF returns the number of the way in the BPF programs.
 func (u Unwind) BPF() uint32 {
 	return uint32([...]object.ProbeUnwindMode{
 		object.ProbeUnwindModeUNWIND_AUTO, object.ProbeUnwindModeUNWIND_TABLES, object.ProbeUnwindModeUNWIND_FRAME_POINTER,
@@ -100,85 +100,85 @@ const (
 	MinRingSize  = 64 << 10  // bytes per CPU
 
 	defaultRingSize = 8 << 20   // bytes per CPU
-	ringBudget      = 256 << 20 // bytes over all CPUs, when the size is not given
+	ringBudget      = 256 << 20 // bytes over all CPUs and tracers, unless RingSize is given
 	HashedThreads   = 64 << 10  // most threads with StateHash
-	SparedThreads   = 1 << 10   // most threads in the hash with StateTask, for want of storage
+	SparedThreads   = 1 << 10   // most threads in the hash map with StateTask, if the kernel gives a thread no task storage
 )
 
-// Options say what is recorded and how. The zero value, but for PID, records
-// every call of the C library's allocator without stacks.
+// Options select what is recorded and how. With only PID set, a tracer records every call of
+// the allocators that choice.decide selects, without stacks.
 type Options struct {
-	PID          int
-	Depth        int       // most frames of a stack, 0 for no stacks
-	BacktraceAll bool      // frees have a stack, too
+	PID          int       // of the process to trace
+	Depth        int       // most frames of a stack; 0: no stacks
+	BacktraceAll bool      // record stacks of frees, too
 	Unwind       Unwind    // how stacks are found
-	VerifyUnwind int       // check every so many stacks with the Go unwinder; 0 for none
-	Args         bool      // calls of allocators have their arguments
-	MinSize      uint64    // smaller blocks are left out, with their frees
-	HeapGrowth   bool      // also record the memory that the allocator gets from the system
-	MaxRate      uint64    // calls per second, of the process, above which recording pauses; 0: it never does
-	Operators    Operators // whose calls have the name of the C++ operator that makes them
-	NoLive       bool      // do not track live blocks; Stats has none then
+	VerifyUnwind int       // check one in N stacks with the unwinder in Go; 0: none
+	Args         bool      // record all arguments of allocators' calls
+	MinSize      uint64    // leave out blocks with fewer bytes, and their frees
+	HeapGrowth   bool      // record the memory that the allocator gets from the system
+	MaxRate      uint64    // calls per second of the process above which recording pauses; 0: it never pauses
+	Operators    Operators // the C++ operators that give their names to calls of allocators
+	NoLive       bool      // do not track live blocks; Stats then has none
 
-	// What of the allocators is traced; without any of these whatever serves the
-	// process, the C library's and those with known prefixes.
+	// Allocators, Library and Symbols select which allocators are traced. Without them
+	// these are the ones that serve functions of C, the C library's, and those with known
+	// prefixes.
 	Allocators []string          // by name: one of AllocatorKinds, or "prefix:" and a prefix
-	Library    string            // that of the file with this path
-	Symbols    map[string]uint64 // addresses of functions, as symbol tables have them, in Library or else the program
+	Library    string            // path of a file: its allocators
+	Symbols    map[string]uint64 // addresses of functions in Library, or else in the program, as its symbol table would have them
 
-	// Activity is what else is recorded. Its events stand among the calls in the
-	// order of their times.
+	// Activity selects what is recorded of the process in addition to calls. Its events are
+	// in the order of their times among the calls.
 	Activity activity.Options
-	// Functions is which functions are told of besides, in the same way.
+	// Functions are the functions of function tracing. Their events are in the same order.
 	Functions functions.Options
 	// NoMemory leaves out all allocators.
 	NoMemory bool
-	// Modules is what else is traced beside memory.
+	// Modules are the resource modules to trace.
 	Modules []*modules.Module
 
-	Origin string // program and version, for the trace's header
+	Origin string // name and version of the recording program, for the trace's header
 
-	RingSize  int // bytes per CPU, a power of two; 0 for the default
-	Shares    int // tracers at the same time, which share the memory for rings of the default size; 0 is one
+	RingSize  int // bytes per CPU, a power of two; 0: the default
+	Shares    int // tracers at the same time, which share ringBudget; 0 means 1
 	Buffer    Buffer
 	Mechanism host.Mechanism
 	State     State
 	Sites     Sites
 	Sideband  Sideband
-	Bounded   bool // use the programs for kernels without bpf_loop; stacks are then at most MaxBounded deep
+	Bounded   bool // use the programs for kernels without bpf_loop; stacks then have at most MaxBounded frames
 
-	Features host.Features // what the kernel offers; nil: ask it
+	Features host.Features // what the kernel offers; nil: host.Kernel
 
 	Testing TestOptions
 
-	// Idle is called by ReadRecord when it has returned all that there is and is
-	// about to wait. With it the buffers are read every few milliseconds, however
-	// little is in them.
+	// Idle, if set, is called by ReadRecord when it has returned all records and is about to
+	// wait. The buffers are then read every few milliseconds, however few events are in them.
 	Idle func()
-	// Tick is called by ReadRecord about once a second, also while it waits.
+	// Tick, if set, is called by ReadRecord about once per TickInterval, also while it waits.
 	Tick func()
-	// Log takes lines about what is done, for -v; nil for none.
+	// Log, if set, is called with lines about what is done, for -v.
 	Log func(format string, args ...any)
-	// Warn takes lines about what went wrong and does not end the trace, and
-	// what VerifyUnwind finds; nil for none. Any goroutine may call it.
+	// Warn, if set, is called with lines about errors that do not end the trace, and about
+	// what VerifyUnwind finds. Any goroutine may call it.
 	Warn func(format string, args ...any)
 }
 
-// TestOptions are set by tests and benchmarks of the tracer only.
+// TestOptions are set only by tests and benchmarks of the tracer.
 type TestOptions struct {
-	DrainLimit   time.Duration // without progress at the end, after which unfinished records are given up; 0 for the default
+	DrainLimit   time.Duration // time without progress at the end after which unfinished records are given up; 0: the default
 	NoStorage    bool          // no thread gets the task storage that the kernel has
-	FewThreads   uint32        // most threads in the hash; 0 for the default
-	sidebandSize int           // bytes of a buffer for records of mappings and names; 0 for the default
-	NoStackCache bool          // every stack is unwound
+	FewThreads   uint32        // most threads in the hash map; 0: the default
+	sidebandSize int           // bytes of a CPU's buffer for sideband records; 0: the default
+	NoStackCache bool          // unwind every stack
 	VerifierLog  ebpf.LogLevel // of the kernel's verifier
-	EveryProgram bool          // load the programs that no probe needs, too
+	EveryProgram bool          // also load the programs that no probe runs
 }
 
-// TickInterval is how often Options.Tick is called.
+// TickInterval is the time between calls of Options.Tick.
 const TickInterval = time.Second
 
-// Check says what is wrong with the options.
+// Check returns an error if the options are invalid or contradict each other.
 func (o *Options) Check() error {
 	switch {
 	case o.PID <= 0:
@@ -188,24 +188,24 @@ func (o *Options) Check() error {
 	case o.RingSize != 0 && (o.RingSize < MinRingSize || o.RingSize > MaxRingSize || bits.OnesCount(uint(o.RingSize)) != 1):
 		return fmt.Errorf("ring size %d is not a power of two from %d to %d", o.RingSize, MinRingSize, MaxRingSize)
 	case o.Unwind > UnwindNone:
-		return fmt.Errorf("no way %d to unwind", o.Unwind)
+		return fmt.Errorf("unknown way %d to unwind", o.Unwind)
 	case o.VerifyUnwind < 0:
-		return fmt.Errorf("every %d stacks cannot be checked", o.VerifyUnwind)
+		return fmt.Errorf("cannot check one in %d stacks", o.VerifyUnwind)
 	case o.VerifyUnwind > 0 && (!o.Unwind.Tables() || o.Depth == 0):
 		return errors.New("only stacks from unwind tables can be checked")
 	case o.VerifyUnwind > 0 && o.Buffer == BufferPerf:
-		return errors.New("stacks can be checked with ring buffers only")
+		return errors.New("checking stacks needs ring buffers")
 	case o.NoMemory && len(o.Modules) == 0:
-		return errors.New("nothing is to be traced")
+		return errors.New("nothing to trace: neither memory nor another resource module")
 	case len(o.Modules) > 0 && o.Buffer == BufferPerf:
-		return errors.New("modules beside memory go with ring buffers only")
+		return errors.New("resource modules other than memory need ring buffers")
 	case o.NoLive && o.MinSize > 0:
-		return errors.New("a minimum size needs the live blocks to be tracked")
+		return errors.New("a minimum size needs live blocks to be tracked")
 	}
 	return o.checkAllocators()
 }
 
-// Frames returns the most frames of a stack.
+// Frames returns the most frames of a stack; 0 if there are no stacks.
 func (o *Options) Frames() int {
 	if o.Unwind == UnwindNone {
 		return 0
@@ -213,7 +213,7 @@ func (o *Options) Frames() int {
 	return o.Depth
 }
 
-// RingBytes returns the size of each CPU's ring.
+// RingBytes returns the bytes of each CPU's ring.
 func (o *Options) RingBytes(cpus int) int {
 	if o.RingSize != 0 {
 		return o.RingSize
@@ -221,7 +221,7 @@ func (o *Options) RingBytes(cpus int) int {
 	size, shares := defaultRingSize, max(o.Shares, 1)
 	rings := 1
 	if o.Activity.Any() {
-		rings++ // that has rings of the same size
+		rings++ // activity has rings of the same size
 	}
 	if o.Calls() {
 		rings++
@@ -233,7 +233,8 @@ func (o *Options) RingBytes(cpus int) int {
 	return size
 }
 
-// Calls says whether calls of functions are told of beside those of allocators.
+// Calls reports whether calls of functions other than allocators' are recorded: with function
+// tracing and with resource modules.
 func (o *Options) Calls() bool { return o.Functions.Any() || len(o.Modules) > 0 }
 
 // Warnf calls Warn, if there is one.

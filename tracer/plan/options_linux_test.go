@@ -2,8 +2,8 @@ package plan
 
 import "testing"
 
-// Only what was unwound by tables can be unwound again, and only copies that
-// went through a ring.
+// VerifyUnwind is valid only for stacks that come from unwind tables and through ring
+// buffers.
 func TestOptionsCheckUnwind(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
@@ -37,8 +37,8 @@ func TestOptionsCheckUnwind(t *testing.T) {
 	}
 }
 
-// The names of the flag lead to the ways, and each way knows whether it has a
-// depth and takes tables.
+// Each name that --unwind takes leads to the way with that name; Tables and Frames are right
+// for it.
 func TestUnwinds(t *testing.T) {
 	want := map[string]struct{ tables, stacks bool }{
 		"auto": {true, true}, "eh": {true, true}, "fp": {false, true}, "helper": {false, true}, "none": {false, false},

@@ -10,7 +10,7 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Address returns where a process with these mappings has the probe, or 0.
+// Address returns the address of the probe in a process with these mappings, or 0.
 func (p *Probe) Address(maps []proc.Map) uint64 {
 	at := slices.IndexFunc(maps, func(m proc.Map) bool {
 		return process.FileID{Major: m.Major, Minor: m.Minor, Inode: m.Inode} == p.ID && m.Perms&proc.Exec != 0 &&
@@ -22,16 +22,16 @@ func (p *Probe) Address(maps []proc.Map) uint64 {
 	return maps[at].Start + p.Offset - maps[at].Offset
 }
 
-// Placement is probes that run one program.
+// Placement is a BPF program and the probes that run it.
 type Placement struct {
 	Program *ebpf.Program
 	Probes  []Probe
-	Ret     bool
+	Ret     bool // they are return probes
 }
 
-// Placements returns what is to be attached, in this order: the return probes first,
-// since a return without an entry is ignored, but an entry without a return would
-// count as lost.
+// Placements returns the placements of the programs in o, in the order in which to attach
+// them. Return probes come first: a return without an entry is ignored, but an entry without
+// a return would count as lost.
 func (p *Plan) Placements(o *object.ProbeObjects) []Placement {
 	exits, jumps := p.exitProbes()
 	calls, results := p.growthProbes()

@@ -8,32 +8,33 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// Plan says what a tracer will put where. It is made without touching the
-// process, and holds on to it: Close it if it is not given to Open.
+// Plan is the decision what a tracer probes in a process, where and how. It is made without
+// touching the process, but has a descriptor of it open: Close the plan, unless a tracer is
+// opened with it, whose Close does so.
 type Plan struct {
 	Options         Options
 	Target          *process.Target
-	mechanism       host.Mechanism // never auto
-	State           State          // never auto
-	Sites           Sites          // never auto
-	Bounded         bool           // the kernel has no bpf_loop
-	Namespace       *process.PIDNamespace
-	allocators      []Allocator // all that were found
-	functions       []Function
+	mechanism       host.Mechanism        // never MechanismAuto
+	State           State                 // never StateAuto
+	Sites           Sites                 // never SitesAuto
+	Bounded         bool                  // use the programs for kernels without bpf_loop
+	Namespace       *process.PIDNamespace // the tracer's; nil if it is the initial one
+	allocators      []Allocator           // all allocators that were found
+	functions       []Function            // of the traced allocators
 	growths         []Growth
-	operators       []Function            // of C++, that name the calls that they make
-	internal        []Probe               // calls of free that the allocator makes for itself
-	Debugger        []Probe               // where the dynamic loader tells of new libraries
-	FunctionProbes  []FunctionProbe       // of functions that the user names
-	Searched        map[SearchedFile]bool // where these were looked for
-	ModuleFunctions []functions.Function  // that the modules know
-	Open            map[uint32]string     // descriptors from before the trace, for modules: what each is
+	operators       []Function            // C++ operators that give their names to the calls that they make
+	internal        []Probe               // on calls of free that the allocator makes for itself
+	Debugger        []Probe               // on the function that the dynamic loader calls when its list changes
+	FunctionProbes  []FunctionProbe       // of function tracing and resource modules
+	Searched        map[SearchedFile]bool // searches for these that are done
+	ModuleFunctions []functions.Function  // of the resource modules
+	Open            map[uint32]string     // for resource modules: what each descriptor was that was open before the trace
 
-	Preparation Preparation // until it is loaded
+	Preparation Preparation // results are ready once they are needed for loading
 }
 
-// New looks at the process and the kernel and decides what to probe, where
-// and how. Its errors wrap the Err… values of this package where one fits.
+// New looks at the process and the kernel and decides what to probe, where and how. The
+// caller closes the plan. Errors wrap the Err… values of package host where one fits.
 func New(o Options) (*Plan, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -52,6 +53,7 @@ func New(o Options) (*Plan, error) {
 	return p, nil
 }
 
+// decide makes all decisions of the plan.
 func (p *Plan) decide() error {
 	p.Preparation.prepareTypes(p.Options.Features)
 	if err := p.chooseKernel(); err != nil {
@@ -79,9 +81,10 @@ func (p *Plan) decide() error {
 	return p.findLoader()
 }
 
-// chooseKernel picks mechanisms by what the kernel has.
+// chooseKernel chooses among the kernel's mechanisms: the ones that the options ask for, or
+// the best that the kernel has.
 func (p *Plan) chooseKernel() error {
-	// Tests of features make programs and maps, too.
+	// First, because the tests of features create programs and maps, too.
 	if err := host.CheckOpenFiles(); err != nil {
 		return err
 	}
@@ -149,14 +152,14 @@ func (p *Plan) chooseKernel() error {
 		return err
 	}
 	if p.Bounded = p.Options.Bounded || err != nil; p.Bounded && p.Options.Frames() > MaxBounded {
-		p.Options.Warnf("stacks are cut at %d frames: this takes a kernel with bpf_loop", MaxBounded)
+		p.Options.Warnf("stacks are cut at %d frames: deeper ones need a kernel with bpf_loop", MaxBounded)
 		p.Options.Depth = MaxBounded
 	}
 	p.Namespace, err = process.OwnPIDNamespace()
 	return err
 }
 
-// Returns and entries list the probes by the program that serves them.
+// Returns lists the return probes.
 func (p *Plan) Returns() []Probe {
 	var out []Probe
 	for i := range p.functions {
@@ -167,7 +170,7 @@ func (p *Plan) Returns() []Probe {
 	return out
 }
 
-// Entries lists the probes on the entries of functions.
+// Entries lists the probes on the entries of allocators' functions.
 func (p *Plan) Entries() []Probe {
 	var out []Probe
 	for i := range p.functions {
@@ -176,8 +179,8 @@ func (p *Plan) Entries() []Probe {
 	return out
 }
 
-// growthProbes lists the probes on the allocator's calls for memory and behind
-// them.
+// growthProbes lists the probes on the allocator's calls for memory, and those after the
+// calls.
 func (p *Plan) growthProbes() (calls, results []Probe) {
 	for i := range p.growths {
 		calls = append(calls, p.growths[i].Call)
@@ -186,7 +189,7 @@ func (p *Plan) growthProbes() (calls, results []Probe) {
 	return calls, results
 }
 
-// FunctionNames lists the functions by the number that events carry.
+// FunctionNames lists the names of functions and operators, by the number that events carry.
 func (p *Plan) FunctionNames() []string {
 	var out []string
 	for i := range p.functions {
@@ -198,15 +201,16 @@ func (p *Plan) FunctionNames() []string {
 	return out
 }
 
-// Allocators returns what was found, the first to serve first. The caller must not
-// change it.
+// Allocators returns all allocators of the process, in the order in which the dynamic loader
+// searches their files. The caller must not change the slice.
 func (p *Plan) Allocators() []Allocator { return p.allocators }
 
-// Functions returns what is probed. The caller must not change it.
+// Functions returns the functions of allocators that are probed. The caller must not change
+// the slice.
 func (p *Plan) Functions() []Function { return p.functions }
 
 // Growths returns the allocator's calls for memory that are probed; none without
-// Options.HeapGrowth. The caller must not change it.
+// Options.HeapGrowth. The caller must not change the slice.
 func (p *Plan) Growths() []Growth { return p.growths }
 
 // Mechanism returns how the probes are attached; never MechanismAuto.
@@ -215,7 +219,8 @@ func (p *Plan) Mechanism() host.Mechanism { return p.mechanism }
 // ProcessName returns the command name of the process.
 func (p *Plan) ProcessName() string { return p.Target.Name }
 
-// Close lets go of the process. Tracer.Close does it, too.
+// Close closes the descriptor of the process, and waits until package host has no probe in
+// this process and no measurement running. A tracer's Close calls it.
 func (p *Plan) Close() error {
 	host.EndPreflight()
 	host.EndMeasuring()

@@ -12,8 +12,8 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// WriteText prints the plan as --dry-run does: each function with its file,
-// the site and what a hit of it costs, and the mechanisms.
+// WriteText prints the plan, for --dry-run: the allocators, the mechanisms, and each function
+// with its file, its site and the cost of a hit.
 func (p *Plan) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "process %d (%s)\n", p.Target.PID, printable.Name(p.Target.Name))
 	p.writeAllocators(w)
@@ -48,7 +48,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return nil
 }
 
-// writeAllocators prints what was found and what of it is traced.
+// writeAllocators prints the allocators: the traced ones, then those that are left out.
 func (p *Plan) writeAllocators(w io.Writer) {
 	for _, traced := range []bool{true, false} {
 		what := "allocator"
@@ -63,7 +63,7 @@ func (p *Plan) writeAllocators(w io.Writer) {
 	}
 }
 
-// writeOperators prints the C++ operators that name the calls that they make.
+// writeOperators prints the C++ operators that give their names to the calls that they make.
 func (p *Plan) writeOperators(w io.Writer) error {
 	if len(p.operators) == 0 {
 		return nil
@@ -79,15 +79,15 @@ func (p *Plan) writeOperators(w io.Writer) error {
 	return table.Flush()
 }
 
-// writeGrowths prints the allocator's calls for memory: the call itself, which the
-// kernel always emulates, and the site behind it.
+// writeGrowths prints the allocator's calls for memory: the address of the call, which the
+// kernel always emulates, and the site after it.
 func (p *Plan) writeGrowths(w io.Writer) error {
 	if len(p.growths) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "HEAP GROWTH\tCALLED AT\tSITE BEHIND\tINSTRUCTION\tCOST\tRESULT\tCOUNTS")
+	fmt.Fprintln(table, "HEAP GROWTH\tCALLED AT\tSITE AFTER\tINSTRUCTION\tCOST\tRESULT\tCOUNTS")
 	for i := range p.growths {
 		g := &p.growths[i]
 		counts := "always"
@@ -121,7 +121,7 @@ func (p *Plan) bufferName() string {
 	return "BPF ring buffers"
 }
 
-// stackText says how stacks are found.
+// stackText describes how stacks are found.
 func (p *Plan) stackText() string {
 	depth := p.Options.Frames()
 	if depth == 0 {
@@ -135,6 +135,7 @@ func (p *Plan) stackText() string {
 	return fmt.Sprintf("%s, at most %d frames", way, depth)
 }
 
+// probes describes the function's probes.
 func (f *Function) probes() string {
 	switch {
 	case f.Returns:
@@ -145,7 +146,7 @@ func (f *Function) probes() string {
 	return "entry"
 }
 
-// arguments says where the probe finds what it reads.
+// places lists the places from which the probe reads the arguments.
 func (f *Function) places(m *process.Machine) string {
 	var all []string
 	for i, arg := range f.arguments() {
@@ -161,7 +162,7 @@ func (f *Function) places(m *process.Machine) string {
 		}
 		if place.Product {
 			if arg == f.row.count {
-				continue // the size's register has both
+				continue // the register of the size has the product
 			}
 			what += "*count"
 		}
@@ -170,12 +171,13 @@ func (f *Function) places(m *process.Machine) string {
 	return strings.Join(all, " ")
 }
 
-// warn says what about the site may surprise.
+// warn prints a warning if hits of the site are expensive, or if the function only jumps to
+// code that is not probed.
 func (f *Function) warn(w io.Writer) {
 	if f.Site.Cost == site.SingleStep {
-		fmt.Fprintf(w, "warning: %s has no instruction that the kernel emulates: each call costs a single step more\n", f.Name)
+		fmt.Fprintf(w, "warning: %s has no suitable instruction that the kernel emulates: each call costs a single step more\n", f.Name)
 	}
 	if f.Site.Thunk != nil && len(f.Site.TailCalls) == 0 {
-		fmt.Fprintf(w, "warning: %s is a jump elsewhere\n", f.Name)
+		fmt.Fprintf(w, "warning: %s only jumps to another function\n", f.Name)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// checkReturnProbes says whether return probes are safe in the process.
+// checkReturnProbes returns an error that wraps host.ErrReturnProbes if return probes would
+// kill the process: one under seccomp or with a shadow stack, on kernels that do not support
+// these together.
 func checkReturnProbes(t *process.Target) error {
 	if t.Machine.Trap {
 		return nil

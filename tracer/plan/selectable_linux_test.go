@@ -13,29 +13,29 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// chosen is a program that says where it has functions that the C library may choose by
-// the processor.
-const chosen = `#define _GNU_SOURCE
+// selecting is a program that prints the addresses of functions that the C library may
+// select for the processor.
+const selecting = `#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <wchar.h>
-#define SAY(f) printf("%s %p\n", #f, (void *)f)
+#define SHOW(f) printf("%s %p\n", #f, (void *)f)
 int main(void)
 {
 	char c;
-	SAY(memcpy), SAY(memmove), SAY(mempcpy), SAY(memset), SAY(strcpy), SAY(stpcpy), SAY(strcat);
-	SAY(strncpy), SAY(stpncpy), SAY(strncat), SAY(wmemset), SAY(wcscpy);
+	SHOW(memcpy), SHOW(memmove), SHOW(mempcpy), SHOW(memset), SHOW(strcpy), SHOW(stpcpy), SHOW(strcat);
+	SHOW(strncpy), SHOW(stpncpy), SHOW(strncat), SHOW(wmemset), SHOW(wcscpy);
 	fflush(stdout);
 	if (write(3, "ready\n", 6) != 6 || read(4, &c, 1) != 1)
 		return 98;
 	return 0;
 }`
 
-// The function that the C library has chosen in a process is among those that are found in
-// its code.
+// The function that an IFUNC of the C library has selected in a process is among those that
+// selectable finds in its code.
 func TestSelectable(t *testing.T) {
-	child := testutil.Spawn(t, testutil.BuildText(t, chosen))
+	child := testutil.Spawn(t, testutil.BuildText(t, selecting))
 	child.Ready()
 	maps, err := proc.Maps(child.PID)
 	if err != nil {
@@ -81,6 +81,6 @@ func TestSelectable(t *testing.T) {
 		}
 	}
 	if compared < 2 {
-		t.Errorf("%d functions are chosen by the processor", compared)
+		t.Errorf("%d functions are IFUNCs", compared)
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// SiteDistance marks the keys of sites that are found by their distance from the
+// SiteDistance is the bit in the key of a site that is found by its distance from the
 // allocator's code (SITE_DISTANCE in bpf/site.h).
 const SiteDistance = 1 << 63
 
-// siteText is where in such a key the number of the allocator's code is.
+// siteText is the first bit in such a key of the number of the allocator's code
+// (SITE_TEXT_SHIFT in bpf/site.h).
 const siteText = 60
 
-// SiteTable returns the packed sites by the keys under which the programs look
-// for them when there are no cookies: see bpf/site.h.
+// SiteTable returns the packed sites, by the keys with which the BPF programs look them up
+// on kernels without cookies: see bpf/site.h.
 func (p *Plan) SiteTable() map[uint64]uint64 {
 	table := map[uint64]uint64{}
 	calls, results := p.growthProbes()
@@ -25,8 +26,8 @@ func (p *Plan) SiteTable() map[uint64]uint64 {
 	return table
 }
 
-// addSites adds the sites of a program, by their address within its page where
-// that is the only one there.
+// addSites adds the sites of a program to table. The key is the address within the page if
+// no other of these sites has the same, else the distance from the code.
 func addSites(table map[uint64]uint64, probes []Probe, program object.ProbeSiteProgram) {
 	mask := uint64(os.Getpagesize()) - 1
 	places := map[uint64]int{}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Sites have the address within the page for a key where it is the only one of
-// the program, else their distance from the code.
+// The key of a site is its address within the page if no other site of the program has the
+// same, else its distance from the code.
 func TestSiteTable(t *testing.T) {
 	page := uint64(os.Getpagesize())
 	p := Plan{

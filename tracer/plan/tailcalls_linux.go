@@ -7,12 +7,12 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// maxTails bounds the functions that are looked at to see where one ends.
+// maxTails is the most functions that are looked at to see where one ends.
 const maxTails = 64
 
-// tails says whether a function may end in another one that is probed, by jumps
-// through functions that are not. For one that may stand before other allocators
-// jumps through pointers lead there as well.
+// tails reports whether a function may end in a jump to another probed function, directly
+// or through functions that are not probed. In a function that may wrap another allocator's,
+// a jump through a pointer counts as such a jump.
 func (c *code) tails(f *Function) bool {
 	seen := map[uint64]bool{}
 	next := []uint64{f.addr}
@@ -26,7 +26,7 @@ func (c *code) tails(f *Function) bool {
 		if at != f.addr || f.size == 0 {
 			start, end, ok = c.around(at)
 		}
-		if !ok { // nothing else tells of the linker's stubs on arm64
+		if !ok { // a stub that the linker made on arm64 has neither frame information nor a symbol
 			start, end = at, at+site.StubSize
 		}
 		if seen[start] {
@@ -46,8 +46,8 @@ func (c *code) tails(f *Function) bool {
 	return len(f.Site.TailCalls) > 0 && !slices.Equal(f.Site.TailCalls, []string{f.Name})
 }
 
-// around returns the bounds of the function that holds an address, from the call
-// frame information or else the symbols.
+// around returns the bounds of the function that contains addr, from the call frame
+// information or else the symbols.
 func (c *code) around(addr uint64) (start, end uint64, ok bool) {
 	if index := c.allFrames(); index != nil {
 		if fde, ok := index.Find(addr); ok {
@@ -58,8 +58,8 @@ func (c *code) around(addr uint64) (start, end uint64, ok bool) {
 	return sym.Addr, sym.Addr + sym.Size, ok && sym.Size > 0 && sym.Size < maxFunction
 }
 
-// allFrames lists what the call frame information says of the file's functions;
-// nil if there is none.
+// allFrames returns the call frame information of the file, or nil if it has none. It is
+// read at the first call.
 func (c *code) allFrames() *cfi.Index {
 	if !c.indexed {
 		c.indexed = true

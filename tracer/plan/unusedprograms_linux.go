@@ -5,16 +5,17 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Empty leaves nothing to do for the programs that nobody calls. They need not be what
-// takes the verifier long: two programs with an unwinder each are most of what a start
-// costs, and few processes need both.
+// Empty replaces the code of the programs in spec that the plan does not need by a return,
+// to spare the verifier the work. Two programs with an unwinder each are most of the cost of
+// a start, and few processes need both.
 func (p *Plan) Empty(spec *ebpf.CollectionSpec) {
 	for _, name := range p.unused() {
 		spec.Programs[name].Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 	}
 }
 
-// unused returns the names of the programs that no probe of the plan runs.
+// unused returns the names of the programs that no probe of the plan runs and no other
+// program needs.
 func (p *Plan) unused() []string {
 	var names []string
 	if len(p.Options.Modules) == 0 {

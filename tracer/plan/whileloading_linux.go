@@ -10,15 +10,15 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// mostLooks is how often a process is looked at that becomes another program, with a
-// millisecond between two looks: it may have to wait for a processor.
+// mostLooks is how often chooseLoaded looks at a process that is loading a program, with a
+// millisecond between two looks. Such a process may have to wait for a CPU.
 const mostLooks = 500
 
-// chooseLoaded chooses allocators, once more if the process was becoming another
-// program meanwhile and so had none.
+// chooseLoaded calls chooseAllocators, and again if that finds none and the process was
+// loading a program meanwhile.
 func (p *Plan) chooseLoaded() error {
 	for look := 1; ; look++ {
-		before, _ := p.Target.Mappings() // if it has ended, choosing says so
+		before, _ := p.Target.Mappings() // if the process has ended, chooseAllocators returns the error
 		err := p.chooseAllocators()
 		if look == mostLooks || !errors.Is(err, host.ErrNoAllocator) && !errors.Is(err, host.ErrStripped) {
 			return err
@@ -27,7 +27,7 @@ func (p *Plan) chooseLoaded() error {
 		if gone != nil || slices.EqualFunc(before, after, process.Mapping.Same) && !p.Target.Loading(after) {
 			return err
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(p.Target.PIDFD), Events: unix.POLLIN}}, 1) // or until its end
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(p.Target.PIDFD), Events: unix.POLLIN}}, 1) // a millisecond, or until the process ends
 		p.allocators, p.functions, p.growths, p.operators, p.internal = nil, nil, nil, nil, nil
 	}
 }

@@ -27,14 +27,14 @@ func callArguments(a plan.ArgumentsOf, e *order.Event, op trace.Op) []trace.Arg 
 	if a.Operation == plan.OpRealloc {
 		block(e.Old)
 	}
-	switch argument := uint64(e.Argument); object.ProbeTold(e.ArgumentKind) {
-	case object.ProbeToldTOLD_COUNT:
+	switch argument := uint64(e.Argument); object.ProbeArgumentKind(e.ArgumentKind) {
+	case object.ProbeArgumentKindARGUMENT_COUNT:
 		number("nmemb", argument)
 		number("size", e.Size/max(argument, 1))
-	case object.ProbeToldTOLD_ELEMENT:
+	case object.ProbeArgumentKindARGUMENT_ELEMENT:
 		number("nmemb", e.Size/max(argument, 1))
 		number("size", argument)
-	case object.ProbeToldTOLD_ALIGNMENT:
+	case object.ProbeArgumentKindARGUMENT_ALIGNMENT:
 		number("alignment", argument)
 		number("size", e.Size)
 	default:

@@ -52,7 +52,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 	}
 	side(order.Side{Kind: order.SideDrops, Reason: order.LossRingFull, Lost: 3})
 	check("a loss that is counted", 6, 0)
-	side(order.Side{Kind: order.SidePause, Reason: order.LossPaused, Seen: 1, Time: 2})
+	side(order.Side{Kind: order.SideGap, Reason: order.LossPaused, Seen: 1, Time: 2})
 	check("a pause", 0, 6)
 	pass(order.Event{Kind: order.KindFree, Addr: 0x1000})
 	check("the free of an unknown block", 0, 5)
@@ -63,7 +63,7 @@ func TestStatsAcrossGaps(t *testing.T) {
 	pass(order.Event{Kind: order.KindFree, Addr: 0x9000})
 	pass(order.Event{Kind: order.KindAlloc, Addr: 0x7000, Size: 2})
 	check("a free of the unknown, and a free that was lost", 2, 3)
-	side(order.Side{Kind: order.SidePause, Reason: order.LossProbesMoved, Seen: 3, Time: 4})
+	side(order.Side{Kind: order.SideGap, Reason: order.LossProbesMoved, Seen: 3, Time: 4})
 	check("another gap", 0, 5)
 	if sites := s.LiveSites(9); len(sites) != 0 || s.LiveBytes() != 0 {
 		t.Errorf("%d sites with %d bytes", len(sites), s.LiveBytes())

@@ -293,7 +293,7 @@ func (s *Stream) handleSide(id uint64) {
 		return
 	case order.SideDrops:
 		s.lost(x.Reason, x.Lost, &r)
-	case order.SidePause:
+	case order.SideGap:
 		if x.Reason == order.LossPaused {
 			s.Stats.Paused += time.Duration(x.Time - x.Seen)
 		}

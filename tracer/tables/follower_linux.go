@@ -12,12 +12,12 @@ import (
 	"rtrace-bpf/tracer/process"
 )
 
-// The follower waits between two looks at the mappings: pauseFactor times as long as the
-// last look took, and at least followPause. A process that creates code all the time, or
+// The follower waits between two looks at the mappings: waitFactor times as long as the
+// last look took, and at least followWait. A process that creates code all the time, or
 // has many mappings, thus costs the tracer at most a fifth of a processor.
 const (
-	followPause = 2 * time.Millisecond
-	pauseFactor = 4
+	followWait = 2 * time.Millisecond
+	waitFactor = 4
 )
 
 // Follower keeps the Space of a process up to date with its mappings.
@@ -111,7 +111,7 @@ func (f *Follower) Changed() {
 func (f *Follower) Start() { f.running.Go(f.run) }
 
 func (f *Follower) run() {
-	pause := time.NewTimer(followPause)
+	pause := time.NewTimer(followWait)
 	defer pause.Stop()
 	var began time.Time
 	for {
@@ -126,7 +126,7 @@ func (f *Follower) run() {
 		if err := f.Look(); err != nil && !errors.Is(err, host.ErrNoProcess) {
 			f.Space.Warn("follow the mappings: %v", err)
 		}
-		pause.Reset(max(followPause, pauseFactor*time.Since(began)))
+		pause.Reset(max(followWait, waitFactor*time.Since(began)))
 		select {
 		case <-f.stopping:
 			return

@@ -15,9 +15,7 @@ const (
 	mostShare = 0.95 // larger shares are not distinguished: the measurement is not that exact
 	growth    = 2    // of the slow-down since the last warning, for another one
 
-	// shortest is the least time between two readings that are compared: calls are counted
-	// when they are read, and a backlog of them would seem to be of a moment.
-	shortest = 200 * time.Millisecond
+	mostReadings = 60 // that a Meter keeps
 )
 
 // Reading holds the counters of a process at one moment.
@@ -39,31 +37,49 @@ type Interval struct {
 // tracing.
 func (i *Interval) Factor() float64 { return 1 / (1 - i.Share) }
 
+// Meter compares readings. The zero value has none yet.
+type Meter struct {
+	readings   []moment // the last ones, oldest first
+	warned     float64  // the greatest slow-down of a warning
+	warnedLoss bool     // of lost calls
+}
+
 // moment is a reading with its time.
 type moment struct {
 	Reading
 	at time.Time
 }
 
-// Meter compares readings. The zero value has none yet.
-type Meter struct {
-	last       moment
-	earlier    moment  // the one before
-	warned     float64 // the greatest slow-down of a warning
-	warnedLoss bool    // of lost calls
+// arrived returns the calls that are known by now.
+func (r *Reading) arrived() uint64 { return r.Calls + r.Lost }
+
+// before returns the last reading since which probes were hit at least as often as calls
+// arrived. Hits are counted when they happen, and calls when they are read: in a shorter
+// interval some of the calls would be older than it.
+func (m *Meter) before(r *Reading) *moment {
+	i := len(m.readings) - 1
+	for ; i > 0; i-- {
+		b := &m.readings[i]
+		if r.arrived()-b.arrived() <= r.Hits.Entries-b.Hits.Entries {
+			break
+		}
+	}
+	return &m.readings[i]
 }
 
-// Look takes a reading at the time now, and returns the interval since the last one, and
-// whether to warn: if tracing costs the process much, and twice as much as at the last
-// warning, or if many calls are lost for the first time. costs are those of a probe.
+// Look takes a reading at the time now, and returns the interval since the last one, or
+// since an earlier one if calls have arrived late. It reports whether to warn: if tracing
+// costs the process much, and twice as much as at the last warning, or if many calls are
+// lost for the first time. costs are those of a probe.
 func (m *Meter) Look(r Reading, now time.Time, costs host.Costs) (i Interval, warn bool) {
-	before := m.last
-	if now.Sub(before.at) < shortest && !m.earlier.at.IsZero() {
-		before = m.earlier
+	first := len(m.readings) == 0
+	var before moment
+	if !first {
+		before = *m.before(&r)
 	}
+	m.readings = append(m.readings[max(0, len(m.readings)+1-mostReadings):], moment{r, now})
 	passed := now.Sub(before.at)
-	m.last, m.earlier = moment{r, now}, before
-	if before.at.IsZero() || passed <= 0 {
+	if first || passed <= 0 {
 		return Interval{}, false
 	}
 	calls, lost := float64(r.Calls-before.Calls), float64(r.Lost-before.Lost)

@@ -86,19 +86,35 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A last reading that comes shortly after another one does not make a rate of its own: the
-// calls of a whole second may have been counted in that moment.
-func TestLookSoonAgain(t *testing.T) {
+// Calls that arrive after a reading which has their hits count in the time in which they
+// were made, not in the moment in which they arrive.
+func TestCallsArriveLate(t *testing.T) {
 	var m Meter
 	now := time.Now()
 	m.Look(Reading{}, now, costs)
-	m.Look(Reading{Calls: 1000, CPU: time.Second}, now.Add(time.Second), costs)
-	i, _ := m.Look(Reading{Calls: 601_000, CPU: time.Second}, now.Add(time.Second+time.Millisecond), costs)
-	if i.Rate < 600_000 || i.Rate > 601_000 {
-		t.Errorf("%.0f calls/s, want 601,000 of a second", i.Rate)
+	hits := host.Hits{Entries: 200_000, Returns: 100_000}
+	for range 2 {
+		now = now.Add(10 * time.Second)
+		if i, warn := m.Look(Reading{Hits: hits, Calls: 1_000, CPU: 200 * time.Millisecond}, now, costs); warn {
+			t.Errorf("warns of %+v", i)
+		}
 	}
-	i, _ = m.Look(Reading{Calls: 602_000, CPU: 2 * time.Second}, now.Add(2*time.Second+time.Millisecond), costs)
-	if i.Rate != 1000 {
-		t.Errorf("%.0f calls/s in the second after, want 1,000", i.Rate)
+	r := Reading{Hits: hits, Calls: 2_000, Lost: 198_000, CPU: 200 * time.Millisecond}
+	got, warn := m.Look(r, now.Add(20*time.Second), costs)
+	want := Interval{Rate: 5_000, Share: 0.75, Busy: 0.00375, Lost: 0.99}
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" || !warn {
+		t.Errorf("warns: %v (-want +got):\n%s", warn, d)
+	}
+}
+
+// A Meter does not grow with the recording.
+func TestReadingsAreFew(t *testing.T) {
+	var m Meter
+	now := time.Now()
+	for i := range 10 * mostReadings {
+		m.Look(Reading{}, now.Add(time.Duration(i)*time.Second), costs)
+	}
+	if n := len(m.readings); n != mostReadings {
+		t.Errorf("%d readings are kept, want %d", n, mostReadings)
 	}
 }

@@ -26,11 +26,11 @@ func (c *collector) govern() error {
 	err = c.governor.resume()
 	// The gap includes switching the programs on, because calls are missing until some
 	// moment of it.
-	c.addPause(c.governor.since, order.Clock())
+	c.addGap(c.governor.since, order.Clock())
 	return err
 }
 
-func (c *collector) addPause(since, until uint64) {
+func (c *collector) addGap(since, until uint64) {
 	if c.next == nil {
 		c.next = c.batch()
 	}
@@ -38,5 +38,5 @@ func (c *collector) addPause(since, until uint64) {
 	if c.governor.revived {
 		reason = order.LossProbesMoved
 	}
-	c.addSide(&order.Side{Kind: order.SidePause, Time: until, Seen: since, Reason: reason})
+	c.addSide(&order.Side{Kind: order.SideGap, Time: until, Seen: since, Reason: reason})
 }
