@@ -193,7 +193,7 @@ func (p *Plan) functionsOf(l *library) []Function {
 				Name: name, row: r, Returns: r.returns() || wraps,
 				addr: sym.Addr, size: sym.Size, ifunc: l.file.IFunc(sym.Addr),
 				optional: a.Prefix != "" || n >= len(MemoryModule), wraps: wraps,
-				calls: several && r.composed(), WholeArguments: p.Options.Args,
+				calls: several && r.composed(), wholeArguments: p.Options.Args,
 			})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 // arguments lists the arguments that the function's probe must read.
 func (f *Function) arguments() []int {
 	args := f.row.arguments()
-	if f.WholeArguments && f.row.alignment != 0 {
+	if f.wholeArguments && f.row.alignment != 0 {
 		args = append(args, f.row.alignment-1)
 	}
 	return args

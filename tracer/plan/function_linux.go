@@ -25,7 +25,7 @@ type Function struct {
 	size           uint64 // bytes of code; 0 if unknown
 	ifunc          bool
 	optional       bool // it can be left out if it cannot be probed
-	WholeArguments bool // its events have all its arguments
+	wholeArguments bool // its events have all its arguments
 	wraps          bool // it may call the same function of another allocator
 	calls          bool // it may call, by name, a function that another allocator serves
 
@@ -106,8 +106,8 @@ func (c *code) choose(fn *Function) error {
 		return err
 	}
 	fn.Site, err = site.Choose(c.sites(), f)
-	if err != nil && fn.WholeArguments { // with fewer arguments there may be a site
-		fn.WholeArguments = false
+	if err != nil && fn.wholeArguments { // with fewer arguments there may be a site
+		fn.wholeArguments = false
 		return c.choose(fn)
 	}
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *code) describe(fn *Function) (site.Function, error) {
 		Args: fn.arguments(), Return: fn.Returns, SkipNull: fn.row.operation == opFree && !fn.opens(),
 		Incoming: c.branches, Target: c.target, Slot: c.slot,
 	}
-	if fn.row.count != none && !fn.WholeArguments {
+	if fn.row.count != none && !fn.wholeArguments {
 		f.Factors = [2]int{fn.row.size, fn.row.count}
 	}
 	return f, nil
@@ -156,7 +156,7 @@ func (f *Function) pack(number int, word uint64) uint64 {
 	block, _ := place(f.row.block)
 	packed := uint64(number) | uint64(f.row.operation)<<10 | size<<14 | block<<24 |
 		uint64(f.Site.StackAdjust)/word<<29
-	if f.WholeArguments && f.row.alignment != 0 {
+	if f.wholeArguments && f.row.alignment != 0 {
 		count, _ = place(f.row.alignment - 1)
 		packed |= 1 << 38
 	}

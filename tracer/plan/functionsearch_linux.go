@@ -21,7 +21,7 @@ import (
 type FunctionProbe struct {
 	Function *functions.Function // nil for a value
 	Value    *functions.Value    // nil for a function
-	spec     int                 // index in FunctionSearch.places, or AnyModuleFunction
+	spec     int                 // index in FunctionSearch.places, or anyModuleFunction
 	Entry    Probe               // at the function's beginning, or where the value is read
 	Back     uint64              // bytes from the function's beginning to that probe
 	Returns  []Probe             // on return instructions
@@ -36,8 +36,8 @@ func (n *FunctionProbe) Place() functions.Place {
 	return n.Function.Place
 }
 
-// SearchedFile is the key of a search for a function, or for all module functions, in a file.
-type SearchedFile struct {
+// searchedFile is the key of a search for a function, or for all module functions, in a file.
+type searchedFile struct {
 	spec int // see FunctionProbe.spec
 	file process.FileID
 }
@@ -46,7 +46,7 @@ type SearchedFile struct {
 type FunctionSearch struct {
 	target *process.Target
 	places []functions.Place     // that the user named: of functions, then of values
-	found  map[SearchedFile]bool // searches that are done, whatever they found
+	found  map[searchedFile]bool // searches that are done, whatever they found
 	Probes []FunctionProbe       // found by this search
 	Errs   map[int]error         // by index of the place: why a file that fits has no probe
 	fits   map[int]bool          // places whose library some file is
@@ -59,12 +59,12 @@ type FunctionSearch struct {
 }
 
 // NewFunctionSearch returns a search for the functions and values in a plan's options and
-// for the functions of its resource modules. It leaves out searches in p.Searched, and adds
+// for the functions of its resource modules. It leaves out searches in p.searched, and adds
 // its own there.
 func NewFunctionSearch(p *Plan) *FunctionSearch {
 	o := &p.Options.Functions
 	s := &FunctionSearch{
-		target: p.Target, found: p.Searched, Errs: map[int]error{}, fits: map[int]bool{},
+		target: p.Target, found: p.searched, Errs: map[int]error{}, fits: map[int]bool{},
 		functions: o.Functions, values: o.Values, ModuleFunctions: p.ModuleFunctions,
 	}
 	for i := range o.Functions {
@@ -76,10 +76,10 @@ func NewFunctionSearch(p *Plan) *FunctionSearch {
 	return s
 }
 
-// FindFunctions finds the functions of function tracing and of resource modules. If a file
+// findFunctions finds the functions of function tracing and of resource modules. If a file
 // of a function that the user named is not mapped yet, it opens the file by its path, or warns if
 // there is no path.
-func (p *Plan) FindFunctions() error {
+func (p *Plan) findFunctions() error {
 	o := &p.Options.Functions
 	if !p.Options.Calls() {
 		return nil
@@ -98,7 +98,7 @@ func (p *Plan) FindFunctions() error {
 			return err
 		}
 	}
-	p.Searched = map[SearchedFile]bool{}
+	p.searched = map[searchedFile]bool{}
 	p.ModuleFunctions = modules.Functions(p.Options.Modules, p.Options.Frames() > 0)
 	s := NewFunctionSearch(p)
 	if err := s.Look(); err != nil {
@@ -139,12 +139,12 @@ func (s *FunctionSearch) Look() error {
 		for i, place := range s.places {
 			if fitsLibrary(place.Library, m, program) {
 				s.fits[i] = true
-				if !s.found[SearchedFile{i, m.ID()}] {
+				if !s.found[searchedFile{i, m.ID()}] {
 					wanted = append(wanted, i)
 				}
 			}
 		}
-		known := len(s.ModuleFunctions) > 0 && !s.found[SearchedFile{AnyModuleFunction, m.ID()}]
+		known := len(s.ModuleFunctions) > 0 && !s.found[searchedFile{anyModuleFunction, m.ID()}]
 		if len(wanted) == 0 && !known {
 			continue
 		}
@@ -155,7 +155,7 @@ func (s *FunctionSearch) Look() error {
 		lib := &library{mapping: m, path: path, file: f, program: m.ID() == program}
 		s.lookIn(lib, wanted)
 		if known {
-			s.LookForModules(lib)
+			s.lookForModules(lib)
 		}
 		if err := f.Close(); err != nil {
 			return fmt.Errorf("close %s: %w", path, err)
@@ -204,7 +204,7 @@ func (s *FunctionSearch) lookIn(lib *library, wanted []int) {
 	}
 	c := &code{lib: lib, machine: s.target.Machine}
 	for _, i := range wanted {
-		s.found[SearchedFile{i, lib.id()}] = true
+		s.found[searchedFile{i, lib.id()}] = true
 		n := FunctionProbe{spec: i}
 		if i < len(s.functions) {
 			n.Function = &s.functions[i]
@@ -267,7 +267,7 @@ func find(lib *library, place functions.Place) (addr, size uint64, err error) {
 	var all []symbol.Symbol
 	for i := range lib.file.Functions() {
 		sym := lib.file.At(i)
-		if !HasName(sym.Name, place.Symbol) || slices.ContainsFunc(all, func(x symbol.Symbol) bool { return x.Addr == sym.Addr }) {
+		if !hasName(sym.Name, place.Symbol) || slices.ContainsFunc(all, func(x symbol.Symbol) bool { return x.Addr == sym.Addr }) {
 			continue
 		}
 		all = append(all, sym)
@@ -293,10 +293,10 @@ func hintStripped(f *symbol.File) string {
 	return ""
 }
 
-// HasName reports whether the user means the symbol sym by name: the symbol itself, or the
+// hasName reports whether the user means the symbol sym by name: the symbol itself, or the
 // function's name in the source, with or without parameters. A part that the compiler has
 // split off from a function does not count.
-func HasName(sym, name string) bool {
+func hasName(sym, name string) bool {
 	if sym == name {
 		return true
 	}

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// WriteFunctions prints where traced functions are probed, a line for each.
-func (p *Plan) WriteFunctions(w io.Writer) {
+// writeFunctions prints where traced functions are probed, a line for each.
+func (p *Plan) writeFunctions(w io.Writer) {
 	for i := range p.FunctionProbes {
 		n := &p.FunctionProbes[i]
 		fmt.Fprintf(w, "function: %s in %s: file offset %#x", n.Place(), n.Entry.Path, n.Entry.Offset)

@@ -9,24 +9,24 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// AnyModuleFunction is the index in a SearchedFile that stands for all functions of resource
+// anyModuleFunction is the index in a searchedFile that stands for all functions of resource
 // modules.
-const AnyModuleFunction = -1
+const anyModuleFunction = -1
 
 // Module reports whether the function is one of a resource module.
 func (n *FunctionProbe) Module() bool { return n.Function != nil && n.Function.Module != 0 }
 
-// LookForModules searches a file for the functions of resource modules, and adds their
+// lookForModules searches a file for the functions of resource modules, and adds their
 // probes to s.Probes. If several functions have the same address, the first gives the name
 // (docs/design/decisions.md, 15). For a function that cannot be probed, it adds the reason
 // to s.unprobed.
-func (s *FunctionSearch) LookForModules(lib *library) {
-	s.found[SearchedFile{AnyModuleFunction, lib.id()}] = true
+func (s *FunctionSearch) lookForModules(lib *library) {
+	s.found[searchedFile{anyModuleFunction, lib.id()}] = true
 	if lib.file.Machine() != s.target.Machine.ELF {
 		return
 	}
 	c := &code{lib: lib, machine: s.target.Machine}
-	here := s.ModuleFunctionsIn(c)
+	here := s.moduleFunctionsIn(c)
 	var entries []uint64
 	for _, k := range here {
 		if c.read(k.Addr) == nil {
@@ -36,7 +36,7 @@ func (s *FunctionSearch) LookForModules(lib *library) {
 	c.branches = slices.DeleteFunc(site.Branches(c.machine.Arch, c.text, c.base, entries), c.passes(here))
 	for i := range here {
 		k := &here[i]
-		if err := s.LocateModuleFunction(c, &k.probe, k.Symbol); err != nil {
+		if err := s.locateModuleFunction(c, &k.probe, k.Symbol); err != nil {
 			s.unprobed = append(s.unprobed, fmt.Errorf("%s of %s is not traced: %w", k.Name, lib.mapping.Path, err))
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *FunctionSearch) LookForModules(lib *library) {
 // passes returns a function that reports whether a branch leaves one of the functions in all
 // that may pass their calls on (functions.Function.Passed). The choice of sites ignores such
 // branches.
-func (c *code) passes(all []ModuleFunction) func(site.Branch) bool {
+func (c *code) passes(all []moduleFunction) func(site.Branch) bool {
 	var from []process.Extent
 	for i := range all {
 		if all[i].probe.Function.Passed {
@@ -63,18 +63,18 @@ func (c *code) passes(all []ModuleFunction) func(site.Branch) bool {
 	}
 }
 
-// ModuleFunction is a function of a resource module in a file.
-type ModuleFunction struct {
+// moduleFunction is a function of a resource module in a file.
+type moduleFunction struct {
 	symbol.Symbol
 	probe FunctionProbe
 }
 
-// ModuleFunctionsIn returns the functions of s.ModuleFunctions that a file has, each address
+// moduleFunctionsIn returns the functions of s.ModuleFunctions that a file has, each address
 // once. Of an IFUNC it returns all functions that it may select.
-func (s *FunctionSearch) ModuleFunctionsIn(c *code) (all []ModuleFunction) {
+func (s *FunctionSearch) moduleFunctionsIn(c *code) (all []moduleFunction) {
 	taken := map[uint64]bool{}
 	for i := range s.ModuleFunctions {
-		n := FunctionProbe{spec: AnyModuleFunction, Function: &s.ModuleFunctions[i]}
+		n := FunctionProbe{spec: anyModuleFunction, Function: &s.ModuleFunctions[i]}
 		sym, ok := c.lib.file.Exported(n.Function.Symbol)
 		if n.Function.Owner != "" || c.lib.file.Alone() {
 			sym, ok = c.lib.file.Defined(n.Function.Symbol)
@@ -85,7 +85,7 @@ func (s *FunctionSearch) ModuleFunctionsIn(c *code) (all []ModuleFunction) {
 		for _, sym := range c.selectable(sym) {
 			if !taken[sym.Addr] {
 				taken[sym.Addr] = true
-				all = append(all, ModuleFunction{sym, n})
+				all = append(all, moduleFunction{sym, n})
 			}
 		}
 	}
@@ -129,8 +129,8 @@ func (s *FunctionSearch) warn(o *Options) {
 	}
 }
 
-// LocateModuleFunction sets the probes of the module function at sym.
-func (s *FunctionSearch) LocateModuleFunction(c *code, n *FunctionProbe, sym symbol.Symbol) error {
+// locateModuleFunction sets the probes of the module function at sym.
+func (s *FunctionSearch) locateModuleFunction(c *code, n *FunctionProbe, sym symbol.Symbol) error {
 	if err := c.read(sym.Addr); err != nil {
 		return err
 	}

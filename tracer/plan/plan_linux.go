@@ -26,7 +26,7 @@ type Plan struct {
 	internal        []Probe               // on calls of free that the allocator makes for itself
 	Debugger        []Probe               // on the function that the dynamic loader calls when its list changes
 	FunctionProbes  []FunctionProbe       // of function tracing and resource modules
-	Searched        map[SearchedFile]bool // searches for these that are done
+	searched        map[searchedFile]bool // searches for these that are done
 	ModuleFunctions []functions.Function  // of the resource modules
 	Open            map[uint32]string     // for resource modules: what each descriptor was that was open before the trace
 
@@ -75,7 +75,7 @@ func (p *Plan) decide() error {
 	if err := checkReturnProbes(p.Target); err != nil {
 		return err
 	}
-	if err := p.FindFunctions(); err != nil {
+	if err := p.findFunctions(); err != nil {
 		return err
 	}
 	return p.findLoader()

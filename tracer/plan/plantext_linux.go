@@ -35,7 +35,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if err := p.writeGrowths(w); err != nil {
 		return err
 	}
-	p.WriteFunctions(w)
+	p.writeFunctions(w)
 	for _, probe := range p.Debugger {
 		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
 	}
