@@ -34,7 +34,7 @@ func checkBoth(t *testing.T, records []*trace.Record, pid int) (managed, native,
 		switch r.Kind {
 		case trace.KindCall, trace.KindEvent, trace.KindSample:
 			if r.Time < time {
-				t.Fatalf("record %d, a %v, is of %d, behind %d", i, r.Kind, r.Time, time)
+				t.Fatalf("record %d, a %v, is of %d, after %d", i, r.Kind, r.Time, time)
 			}
 			time = r.Time
 		}

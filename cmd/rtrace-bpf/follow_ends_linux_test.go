@@ -92,7 +92,7 @@ func TestFollowTraced(t *testing.T) {
 	}
 	got := finish(t, command(t, "-f", "-p", fmt.Sprint(child.PID), "-o", t.TempDir()))
 	if got.code != int(cli.Failed) || strings.Count(got.stderr, "\n") != 1 ||
-		!strings.Contains(got.stderr, fmt.Sprintf("follow process %d: it is held by ptrace already by strace (process ", child.PID)) {
+		!strings.Contains(got.stderr, fmt.Sprintf("follow process %d: it is held by ptrace already, by strace (process ", child.PID)) {
 		t.Errorf("exit code %d\n%s", got.code, got.stderr)
 	}
 }

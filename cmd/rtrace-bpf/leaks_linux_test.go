@@ -46,7 +46,7 @@ func TestLeaksByName(t *testing.T) {
 	for function, size := range report.Leaks {
 		total += size
 		if got[function] != size {
-			t.Errorf("%s leaked %d bytes, rtrace says %d", function, size, got[function])
+			t.Errorf("%s leaked %d bytes, rtrace reports %d", function, size, got[function])
 		}
 	}
 	if want := fmt.Sprintf("# %d block(s) leaked with total size of %d bytes\n", blocks, total); !strings.HasSuffix(string(out), want) {

@@ -89,13 +89,13 @@ func TestSitesOfTheSummary(t *testing.T) {
 		stacks [][]uint64
 		want   []int // how many frames are shown
 	}{
-		"short":               {[][]uint64{stack(6)}, []int{6}},
-		"cut":                 {[][]uint64{stack(7)}, []int{6}},
-		"unlike":              {[][]uint64{stack(8), stack(2, 99, 98, 97, 96, 95, 94, 93)}, []int{6, 6}},
-		"alike for ten":       {[][]uint64{stack(10, 20, 30, 40), stack(10, 21, 30, 40), stack(3)}, []int{11, 11, 3}},
-		"one within another":  {[][]uint64{stack(8), stack(12)}, []int{8, 9}},
-		"three, two by two":   {[][]uint64{stack(7, 20, 1, 1), stack(7, 21, 1, 1), stack(9, 22)}, []int{8, 8, 8}},
-		"no stack beside one": {[][]uint64{nil, stack(7)}, []int{0, 6}},
+		"short":              {[][]uint64{stack(6)}, []int{6}},
+		"cut":                {[][]uint64{stack(7)}, []int{6}},
+		"unlike":             {[][]uint64{stack(8), stack(2, 99, 98, 97, 96, 95, 94, 93)}, []int{6, 6}},
+		"alike for ten":      {[][]uint64{stack(10, 20, 30, 40), stack(10, 21, 30, 40), stack(3)}, []int{11, 11, 3}},
+		"one within another": {[][]uint64{stack(8), stack(12)}, []int{8, 9}},
+		"three, two by two":  {[][]uint64{stack(7, 20, 1, 1), stack(7, 21, 1, 1), stack(9, 22)}, []int{8, 8, 8}},
+		"no stack and one":   {[][]uint64{nil, stack(7)}, []int{0, 6}},
 	} {
 		var sites []record.LiveSite
 		for _, frames := range test.stacks {

@@ -35,7 +35,7 @@ func refused(t *testing.T, pid int, want string) {
 		t.Errorf("more than one line and a hint:\n%s", got.stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
