@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
@@ -222,47 +223,71 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 // trace begins when the tracer notices the library, and the command reports that.
 func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
-	for name, of := range map[string]struct {
-		library string
-		rounds  int
-		code    cli.ExitCode
-	}{"path": {plug, 20, cli.OK}, "name": {"plug", 3000, cli.Incomplete}, "never": {"other", 3, cli.OK}} {
-		t.Run(name, func(t *testing.T) {
-			child := waitingOf(t, testutil.Build, "dl", plug, fmt.Sprint(of.rounds))
-			r := start(t, child, "--format", "swap", "--function", of.library+":plug_leak(x)p")
-			child.Go()
-			child.Succeed()
-			r.ends(of.code)
-			all := readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)))
-			got := all.calls[child.PID]
-			switch name {
-			case "never":
-				r.says("has no file other mapped")
-				if len(got) > 0 {
-					t.Fatal(got)
-				}
-				return
-			case "path":
-				if len(got) != 2*of.rounds {
-					t.Fatalf("%d messages, want %d", len(got), 2*of.rounds)
-				}
-			default:
-				r.says("was mapped while recording: calls before now are missing")
-				r.says("probed late 1")
-				if len(got) == 0 {
-					t.Fatal("no message at all")
-				}
-				if strings.HasPrefix(got[0], "leave") {
-					t.Fatal("the end of a call that was not seen to begin")
-				}
+	const rounds = 20
+	t.Run("path", func(t *testing.T) {
+		child := waitingOf(t, testutil.Build, "dl", plug, fmt.Sprint(rounds))
+		r := start(t, child, "--format", "swap", "--function", plug+":plug_leak(x)p")
+		child.Go()
+		child.Succeed()
+		r.ends(cli.OK)
+		checkLeakCalls(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)), child.PID, 0, rounds)
+	})
+	t.Run("name", func(t *testing.T) {
+		child := waitingOf(t, testutil.Build, "dl", plug, fmt.Sprint(rounds), "wait")
+		dir := t.TempDir()
+		ready := filepath.Join(dir, "ready")
+		read, write := pipe(t)
+		defer read.Close()
+		cmd := command(t, "-p", fmt.Sprint(child.PID), "-o", dir, "--ready-file", ready, "--format", "swap", "--function", "plug:plug_leak(x)p")
+		cmd.Stderr = write
+		r := startIn(t, cmd, dir, ready)
+		write.Close()
+		child.Go()
+		child.Ready() // the first call is made, and the library is still mapped
+		var output strings.Builder
+		lines := bufio.NewScanner(read)
+		for lines.Scan() {
+			fmt.Fprintln(&output, lines.Text())
+			if strings.Contains(lines.Text(), "was mapped while recording: calls before now are missing") {
+				child.Go() // the probes are in
 			}
-			first := of.rounds - len(got)/2 // the first call in the trace; all later ones are in it
-			for i := 0; i+1 < len(got); i += 2 {
-				if want := fmt.Sprintf("enter plug_leak x:%d", 100+first+i/2); got[i] != want || !strings.HasPrefix(got[i+1], "leave plug_leak p:0x") {
-					t.Fatalf("call %d is %q, %q; want %q", i/2, got[i], got[i+1], want)
-				}
-			}
-		})
+		}
+		child.Succeed()
+		r.ends(cli.Incomplete)
+		if !strings.Contains(output.String(), "probed late 1") {
+			t.Errorf("the late library is not among the losses:\n%s", output.String())
+		}
+		trace := filepath.Join(dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID))
+		first := 1
+		if len(readFunctions(t, trace).calls[child.PID]) == 2*rounds {
+			first = 0 // the program was interrupted between mapping the library and its call
+		}
+		checkLeakCalls(t, trace, child.PID, first, rounds)
+	})
+	t.Run("never", func(t *testing.T) {
+		child := waitingOf(t, testutil.Build, "dl", plug, "3")
+		r := start(t, child, "--format", "swap", "--function", "other:plug_leak(x)p")
+		child.Go()
+		child.Succeed()
+		r.ends(cli.OK)
+		r.says("has no file other mapped")
+		checkLeakCalls(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", child.PID)), child.PID, 0, 0)
+	})
+}
+
+// checkLeakCalls checks that a trace has the calls from first to last, without last, of
+// plug_leak by the program dl.
+func checkLeakCalls(t *testing.T, trace string, pid, first, last int) {
+	t.Helper()
+	got := readFunctions(t, trace).calls[pid]
+	if len(got) != 2*(last-first) {
+		t.Fatalf("%d messages, want %d: %q", len(got), 2*(last-first), got)
+	}
+	for i := first; i < last; i++ {
+		at := 2 * (i - first)
+		if want := fmt.Sprintf("enter plug_leak x:%d", 100+i); got[at] != want || !strings.HasPrefix(got[at+1], "leave plug_leak p:0x") {
+			t.Fatalf("call %d is %q, %q; want %q", i, got[at], got[at+1], want)
+		}
 	}
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dl PLUG N: a library that is loaded for about a millisecond, N times.
+ * dl PLUG N [wait]: a library that is loaded for about a millisecond, N times.
  *
  * After the gate, N times: dlopen(PLUG), call its plug_leak(100 + i), which makes
  * malloc(100 + i), and dlclose it at once. N blocks are left. The calls of plug_leak are
- * logged; the dynamic loader's own calls are not.
+ * logged; the dynamic loader's own calls are not. With wait, it passes the gate once more
+ * after the first call, while the library is loaded.
  */
 #include "prog.h"
 #include <dlfcn.h>
@@ -15,7 +16,7 @@ int main(int argc, char **argv)
 	unsigned long n, i;
 
 	if (argc < 3)
-		die("usage: dl PLUG N");
+		die("usage: dl PLUG N [wait]");
 	n = number(argv[2]);
 	l.tid = thread_id();
 	ledger_open(&l, n);
@@ -30,6 +31,8 @@ int main(int argc, char **argv)
 		if (!leak)
 			die("dlsym: %s", dlerror());
 		note_new(&l, FN_MALLOC, leak(100 + i), 100 + i);
+		if (i == 0 && argc > 3)
+			gate();
 		dlclose(library);
 	}
 	report(&l, 1, "");
