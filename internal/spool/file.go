@@ -63,7 +63,7 @@ func cause(err error) error {
 }
 
 // WriteRecord implements trace.Writer. It accepts every kind of record. A
-// record whose write to the disk fails is in the spool nevertheless.
+// record whose write to the disk fails is still in the spool.
 func (s *File) WriteRecord(r *trace.Record) error {
 	if s.err != nil {
 		return s.err

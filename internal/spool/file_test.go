@@ -76,7 +76,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// Records in memory when a write fails are read nevertheless, followed by the
+// Records in memory when a write fails are still read, followed by the
 // error.
 func TestWriteFails(t *testing.T) {
 	s, err := Create(t.TempDir())
