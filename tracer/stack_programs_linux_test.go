@@ -185,7 +185,7 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	}
 	more := len(first.log[0].Frames) - 100 // number of frames in addition to the nested ones
 	limits := []int{plan.DefaultDepth, plan.MaxBounded}
-	if !first.tracer.Plan().Bounded {
+	if !first.tracer.Plan().Mechanisms.Bounded {
 		limits = append(limits, 200, plan.MaxDepth)
 	}
 	if !testutil.Sweep(t) {

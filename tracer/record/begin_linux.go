@@ -32,9 +32,13 @@ type Baseline struct {
 // records of the trace.
 func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 	target, options := p.Target, p.Options
+	var args []plan.ArgumentsOf
+	if options.Args {
+		args = p.Memory.Arguments()
+	}
 	s := &Stream{
 		settings: settings{
-			functions: p.FunctionNames(), args: p.FunctionArguments(), minSize: options.MinSize,
+			functions: p.Memory.Names(), args: args, minSize: options.MinSize,
 			backtraceAll: options.BacktraceAll, noMemory: options.NoMemory, anyAllocator: options.ChoosesNothing(),
 			pid: int32(target.PID), process: target,
 		},

@@ -55,8 +55,8 @@ func newResources(p *plan.Plan, length func(addr uint64, unit int) (uint64, bool
 		Length: length,
 	})
 	_, t.program = p.Target.LinkOrder()
-	for i := range p.Debugger {
-		t.loader = p.Debugger[i].ID
+	for i := range p.Layout.Loader {
+		t.loader = p.Layout.Loader[i].ID
 	}
 	for i := range p.Target.Texts {
 		t.allocators = append(t.allocators, p.Target.Texts[i].File)
