@@ -244,7 +244,7 @@ func stacksAreVerified(t *testing.T, build testutil.Builder) {
 					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
 				}
 				verified += s.Verified
-				c := &r.tracer.stream.Coverage
+				c := r.tracer.stream.Coverage()
 				t.Logf("%d of %d stacks were verified; %+v, stale %v, pending %v", s.Verified, n, s.Work, c.Stale, c.Pending)
 			})
 		}
