@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +28,14 @@ func pages() []*cli.Page {
 // The pages of the program and its verbs are generated from their flags. To refresh them, run
 // go test ./cmd/rtrace-bpf -run Docs -update.
 func TestDocs(t *testing.T) {
+	all, err := filepath.Glob("../../docs/cli/rtrace-bpf*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := make(map[string]bool)
+	for _, path := range all {
+		others[path] = true
+	}
 	for _, page := range pages() {
 		var want bytes.Buffer
 		if err := page.WriteMarkdown(&want); err != nil {
@@ -45,6 +54,10 @@ func TestDocs(t *testing.T) {
 		if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 			t.Errorf("%s is stale; -update refreshes it (-want +got)\n%s", path, diff)
 		}
+		delete(others, path)
+	}
+	for path := range others {
+		t.Errorf("%s is of a verb that does not exist", path)
 	}
 }
 

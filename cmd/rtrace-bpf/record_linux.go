@@ -59,7 +59,7 @@ func (c *config) run(ctx context.Context, s cli.Streams, args []string, env sett
 	case errors.Is(err, pflag.ErrHelp):
 		err = page().WriteHelp(s.Out, c.flags.Topic())
 	case err != nil:
-		err = &cli.UsageError{Err: err}
+		err = misused(err)
 	case c.general.version:
 		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
 	case c.modules.list:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -76,12 +77,32 @@ func ownVerb(word string, page *cli.Page, setup func(*flags.Groups) runFunc) ver
 		case errors.Is(err, pflag.ErrHelp):
 			err = full().WriteHelp(s.Out, g.Topic())
 		case err != nil:
-			err = &cli.UsageError{Err: err}
+			err = misused(err)
 		default:
 			err = do(ctx, s, rest, env)
 		}
 		return cli.Report(s.Err, name+" "+word, err)
 	}}
+}
+
+// misused returns the error of a wrong command line. If a flag is unknown that other verbs
+// have, the hint names these.
+func misused(err error) error {
+	err = &cli.UsageError{Err: err}
+	unknown, ok := errors.AsType[*flags.UnknownError](err)
+	if !ok || unknown.Meant != "" {
+		return err
+	}
+	var others []string
+	for _, v := range verbs() {
+		if v.page().Has(unknown.Flag) {
+			others = append(others, name+" "+v.name)
+		}
+	}
+	if len(others) == 0 {
+		return err
+	}
+	return cli.WithHint(err, unknown.Flag+" is a flag of "+strings.Join(others, " and "))
 }
 
 // plainExit is the meaning of the exit codes of verbs that trace nothing.

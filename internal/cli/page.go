@@ -100,6 +100,18 @@ var CommonExit = []ExitRow{
 	{BrokenPipe, "the reader of the output went away, as head does"},
 }
 
+// Has reports whether the page lists a flag. flag is its long or short name with hyphens.
+func (p *Page) Has(flag string) bool {
+	for _, g := range p.Flags {
+		for _, f := range g.Flags {
+			if flag == "--"+f.Long || f.Short != "" && flag == "-"+f.Short {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p *Page) exit() []ExitRow {
 	if p.Exit != nil {
 		return p.Exit
