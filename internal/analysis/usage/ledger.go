@@ -58,7 +58,7 @@ func (l *Ledger) Ended(n int, size uint64, fate live.Fate) {
 	}
 	l.Dropped(n, live.Amount{Blocks: 1, Bytes: size})
 	if fate == live.Unknown {
-		l.groups[n].Usage.Unknown.SubBlock(size)
+		l.groups[n].Unknown.SubBlock(size)
 		l.total.Unknown.SubBlock(size)
 	}
 }
@@ -71,13 +71,13 @@ func (l *Ledger) Dropped(n int, a live.Amount) {
 
 // Temporary counts a block, which ended, as a temporary one.
 func (l *Ledger) Temporary(n int, size uint64) {
-	l.groups[n].Usage.Temporary.AddBlock(size)
+	l.groups[n].Temporary.AddBlock(size)
 	l.total.Temporary.AddBlock(size)
 }
 
 // Unknown counts a live block that became unknown.
 func (l *Ledger) Unknown(n int, size uint64) {
-	l.groups[n].Usage.Unknown.AddBlock(size)
+	l.groups[n].Unknown.AddBlock(size)
 	l.total.Unknown.AddBlock(size)
 }
 
