@@ -12,7 +12,7 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// WriteText prints the plan, for --dry-run: the allocators, the mechanisms, and each function
+// WriteText prints the plan, for rtrace-bpf plan: the allocators, the mechanisms, and each function
 // with its file, its site and the cost of a hit.
 func (p *Plan) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "process %d (%s)\n", p.Target.PID, printable.Name(p.Target.Name))
