@@ -85,7 +85,7 @@ func empty(b *testing.B) func(pid int) func() {
 		if err := k.probes.Start(); err != nil {
 			b.Fatal(err)
 		}
-		placements := []plan.Placement{{Program: program, Probes: p.Returns(), Ret: true}, {Program: program, Probes: p.Entries()}}
+		placements := []plan.Placement{{Program: program, Probes: p.Layout.Returns, Ret: true}, {Program: program, Probes: p.Layout.Entries}}
 		if err := k.probes.Attach(placements, nil); err != nil {
 			b.Fatal(err)
 		}

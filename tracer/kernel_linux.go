@@ -41,7 +41,7 @@ func (k *kernel) attach(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	host.MeasureInBackground(p.Mechanism())
+	host.MeasureInBackground(p.Mechanisms.Attach)
 	err = k.programs.Load(p, cpus,
 		k.probes.Start,
 		func() error { return k.rings.open(p, &k.programs, cpus) },
@@ -128,7 +128,7 @@ func (k *kernel) openFunctions(p *plan.Plan, cpus []int, size int) error {
 
 // attachProbes attaches the probes of the allocators.
 func (k *kernel) attachProbes(p *plan.Plan) error {
-	return k.probes.Attach(p.Placements(&k.programs.ProbeObjects), k.programs.Gaps)
+	return k.probes.Attach(p.Layout.Placements(&k.programs.ProbeObjects), k.programs.Gaps)
 }
 
 // countLosses gathers the counters of all programs.

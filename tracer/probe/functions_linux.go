@@ -47,8 +47,8 @@ func OpenFunctions(p *plan.Plan, cpus []int, size int, here, after *ebpf.Program
 		t.NamespaceDev, t.NamespaceInode = ns.Dev, ns.Inode
 	}
 	mode := functions.Mode{
-		Multi: p.Mechanism() == host.MechanismMulti, Cookies: p.Sites == plan.SitesCookie,
-		Measures: slices.ContainsFunc(p.ModuleFunctions, func(f functions.Function) bool { return f.Measures() }),
+		Multi: p.Mechanisms.Attach == host.MechanismMulti, Cookies: p.Mechanisms.Sites == plan.SitesCookie,
+		Measures: slices.ContainsFunc(p.Functions.Modules, func(f functions.Function) bool { return f.Measures() }),
 	}
 	f, err := functions.Load(t, p.Options.Functions, mode, cpus[len(cpus)-1], size, p.Options.Testing.VerifierLog)
 	if err != nil {

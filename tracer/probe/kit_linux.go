@@ -34,7 +34,7 @@ type kit struct {
 // newKit returns an empty kit for probes of a plan. The caller must close it.
 func newKit(p *plan.Plan) *kit {
 	return &kit{
-		multi: p.Mechanism() == host.MechanismMulti, cookies: p.Sites == plan.SitesCookie,
+		multi: p.Mechanisms.Attach == host.MechanismMulti, cookies: p.Mechanisms.Sites == plan.SitesCookie,
 		numbers: map[string]int{},
 	}
 }

@@ -100,7 +100,7 @@ func (p *Probes) AttachFunctions() error {
 	if p.Functions == nil {
 		return nil
 	}
-	if err := p.Functions.attach(p.plan.FunctionProbes, p.Thread()); err != nil {
+	if err := p.Functions.attach(p.plan.Functions.Probes, p.Thread()); err != nil {
 		return err
 	}
 	return p.Functions.functions.Enable()
@@ -110,7 +110,7 @@ func (p *Probes) AttachFunctions() error {
 func (p *Probes) Thread() int { return int(p.thread.Load()) }
 
 // Outlive reports whether probes stay after the thread that they are attached to ended.
-func (p *Probes) Outlive() bool { return p.plan.Mechanism() == host.MechanismMulti }
+func (p *Probes) Outlive() bool { return p.plan.Mechanisms.Attach == host.MechanismMulti }
 
 // Detach removes the allocators' probes.
 func (p *Probes) Detach() error { return p.kept.keeper.Detach() }

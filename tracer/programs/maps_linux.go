@@ -21,9 +21,9 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	}
 	ringSize := o.RingBytes(len(cpus))
 	settings := map[string]any{
-		"cfg_task_storage":  from.State == plan.StateTask,
+		"cfg_task_storage":  from.Mechanisms.State == plan.StateTask,
 		"cfg_no_storage":    o.Testing.NoStorage,
-		"cfg_cookies":       from.Sites == plan.SitesCookie,
+		"cfg_cookies":       from.Mechanisms.Sites == plan.SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == plan.BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_args":          o.Args,
@@ -49,7 +49,7 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
-	if from.State == plan.StateTask {
+	if from.Mechanisms.State == plan.StateTask {
 		spec.Maps["threads_by_tid"].MaxEntries = plan.SparedThreads
 	} else {
 		// The programs do not use the map then, but the kernel requires one.
@@ -61,15 +61,15 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	if o.Testing.FewThreads > 0 {
 		spec.Maps["threads_by_tid"].MaxEntries = o.Testing.FewThreads
 	}
-	if from.Sites == plan.SitesAddress {
-		spec.Maps["sites"].MaxEntries = max(1, uint32(len(from.SiteTable())))
+	if from.Mechanisms.Sites == plan.SitesAddress {
+		spec.Maps["sites"].MaxEntries = max(1, uint32(len(from.Layout.SiteTable())))
 	}
-	if from.Bounded || o.Frames() == 0 {
+	if from.Mechanisms.Bounded || o.Frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
 	p.Inner = InnerMaps{Table: spec.Maps["tables"].InnerMap, Space: spec.Maps["spaces"].InnerMap}
-	from.Empty(spec)
-	if from.Mechanism() == host.MechanismMulti {
+	from.Layout.Empty(spec, &from.Options)
+	if from.Mechanisms.Attach == host.MechanismMulti {
 		for _, program := range spec.Programs {
 			program.AttachType = ebpf.AttachTraceUprobeMulti
 		}

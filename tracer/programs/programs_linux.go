@@ -41,10 +41,10 @@ func (p *Programs) Load(from *plan.Plan, cpus []int, parallel ...func() error) e
 
 // PutSites writes the table of probe sites if the programs find sites by address.
 func (p *Programs) PutSites(from *plan.Plan) error {
-	if from.Sites != plan.SitesAddress {
+	if from.Mechanisms.Sites != plan.SitesAddress {
 		return nil
 	}
-	for key, packed := range from.SiteTable() {
+	for key, packed := range from.Layout.SiteTable() {
 		if err := p.Sites.Put(key, packed); err != nil {
 			return fmt.Errorf("describe sites: %w", err)
 		}
