@@ -68,9 +68,13 @@ func (a *allocatorCalls) freeEarly(e *order.Event, r *trace.Record) bool {
 	return a.free(e, r)
 }
 
-// allocAgain records that a realloc failed whose block freeEarly freed.
+// allocAgain records that a realloc failed, or never returned, whose block freeEarly freed.
 func (a *allocatorCalls) allocAgain(e *order.Event, r *trace.Record) bool {
-	e.Size = a.blocks.keptSize(e.Addr)
+	size, known := a.blocks.keptSize(e.Addr)
+	if !known {
+		return false
+	}
+	e.Size = size
 	return a.alloc(e, r)
 }
 

@@ -1,11 +1,13 @@
-package tracer
+package collector
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"rtrace-bpf/tracer/governor"
 	"rtrace-bpf/tracer/object"
 	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/process"
@@ -55,16 +57,18 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 	const most = 20
 	busy := &flood{event: newEvent(t), polls: most}
 	exit := newEvent(t)
-	c, err := newCollector([]order.Source{busy}, &order.Sideband{}, &process.Target{PIDFD: exit})
+	left := -1
+	c, err := New(&Links{
+		Sources: []order.Source{busy}, Sideband: &order.Sideband{}, Target: &process.Target{PIDFD: exit},
+		Disable: func() error { left = busy.polls; busy.polls = 0; return nil },
+		Losses:  &order.LossCounters{Counters: counters(uint32(object.ProbeLossLOSS_COUNT)), Work: counters(uint32(object.ProbeWorkKindWORK_COUNT))},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := -1
-	c.disable = func() error { left = busy.polls; busy.polls = 0; return nil }
-	c.losses = &order.LossCounters{Counters: counters(uint32(object.ProbeLossLOSS_COUNT)), Work: counters(uint32(object.ProbeWorkKindWORK_COUNT))}
-	c.stop()
-	go c.run()
-	for b := range c.out {
+	c.Stop()
+	go c.Run()
+	for b := range c.Batches() {
 		if b.Err != nil {
 			t.Error(b.Err)
 		}
@@ -85,9 +89,30 @@ func TestStopWhileTheRingsAreFull(t *testing.T) {
 
 // A list without mappings means that the process has ended, and unmaps nothing.
 func TestSnapshotOfNothing(t *testing.T) {
-	c := collector{snapshot: func() ([]process.Mapping, error) { return nil, nil }}
-	c.addSnapshot()
-	if c.sideCount != 0 {
-		t.Errorf("%d sides were added", c.sideCount)
+	to := newOutlet(0)
+	m := mappings{snapshot: func() ([]process.Mapping, error) { return nil, nil }}
+	m.addSnapshot(to)
+	if to.sides != 0 {
+		t.Errorf("%d sides were added", to.sides)
+	}
+}
+
+// A gap has its place in the order where it ends.
+func TestGapInTheOrder(t *testing.T) {
+	to := newOutlet(0)
+	c := Collector{outlet: to}
+	c.addGap(governor.Gap{Since: 10, Until: 20, Reason: order.LossPaused})
+	to.pass(19)
+	to.pass(20)
+	var got []*order.Batch
+	for len(to.out) > 0 {
+		got = append(got, <-to.out)
+	}
+	if len(got) != 2 || len(got[0].Events) != 0 || len(got[1].Events) != 1 {
+		t.Fatalf("%d batches", len(got))
+	}
+	want := order.Side{Kind: order.SideGap, Time: 20, Seen: 10, Reason: order.LossPaused}
+	if e := got[1].Events[0]; e.Time != 20 || e.Kind != order.KindSide || !reflect.DeepEqual(got[0].Sides, []order.Side{want}) {
+		t.Errorf("event %+v, sides %+v", e, got[0].Sides)
 	}
 }

@@ -1,4 +1,4 @@
-package tracer
+package programs
 
 import "sync"
 

@@ -17,7 +17,7 @@ func TestSitesByDistance(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "every"))
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *plan.Options) { o.Sites = plan.SitesAddress })
-	sites := r.tracer.kernel.objects.Sites
+	sites := r.tracer.kernel.programs.Sites
 	for _, f := range r.tracer.Plan().Memory.Functions {
 		if err := sites.Delete((f.Probe.Distance & (uint64(os.Getpagesize()) - 1)) << 2); err != nil {
 			t.Logf("%s shares its address within the page: %v", f.Name, err)

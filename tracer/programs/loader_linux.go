@@ -1,4 +1,4 @@
-package tracer
+package programs
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/tracer/object"
 )
 
-// programs are the programs of a tracer while they are loaded.
-type programs struct {
+// loader loads the programs whose maps are made.
+type loader struct {
 	specs   map[string]*ebpf.ProgramSpec
 	maps    map[string]*ebpf.Map // the maps that the programs use
 	own     *ebpf.Collection     // maps that only the programs use; closed after loading
@@ -24,19 +24,19 @@ type programs struct {
 
 // load loads all programs in parallel: the kernel verifies each on the processor of the
 // thread that loads it.
-func (p *programs) load(to *object.ProbePrograms) error {
-	types, err := p.types()
+func (l *loader) load(to *object.ProbePrograms) error {
+	types, err := l.types()
 	if err != nil {
 		return fmt.Errorf("load BPF programs: types of the kernel: %w", err)
 	}
-	p.options.KernelTypes = types // without the types of kernel modules
+	l.options.KernelTypes = types // without the types of kernel modules
 	loaded := &ebpf.Collection{Programs: map[string]*ebpf.Program{}}
 	defer loaded.Close() // closes what is left after an error
 	var mu sync.Mutex    // guards loaded
 	var steps []func() error
-	for name := range p.specs {
+	for name := range l.specs {
 		steps = append(steps, func() error {
-			program, err := p.one(name)
+			program, err := l.one(name)
 			mu.Lock()
 			defer mu.Unlock()
 			loaded.Programs[name] = program
@@ -50,14 +50,14 @@ func (p *programs) load(to *object.ProbePrograms) error {
 }
 
 // one loads the program with a name.
-func (p *programs) one(name string) (*ebpf.Program, error) {
-	spec := p.specs[name]
+func (l *loader) one(name string) (*ebpf.Program, error) {
+	spec := l.specs[name]
 	for i := range spec.Instructions {
 		ins := &spec.Instructions[i]
 		if !ins.IsLoadFromMap() || ins.Reference() == "" {
 			continue
 		}
-		m := p.maps[ins.Reference()]
+		m := l.maps[ins.Reference()]
 		if m == nil {
 			return nil, fmt.Errorf("program %s: no map %s", name, ins.Reference())
 		}
@@ -65,15 +65,15 @@ func (p *programs) one(name string) (*ebpf.Program, error) {
 			return nil, fmt.Errorf("program %s: map %s: %w", name, ins.Reference(), err)
 		}
 	}
-	program, err := ebpf.NewProgramWithOptions(spec, p.options)
+	program, err := ebpf.NewProgramWithOptions(spec, l.options)
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w", name, err)
 	}
 	return program, nil
 }
 
-func (p *programs) Close() error {
-	p.own.Close()
+func (l *loader) Close() error {
+	l.own.Close()
 	return nil
 }
 

@@ -1,20 +1,17 @@
-package tracer
+package probe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"rtrace-bpf/internal/linux/proc"
 )
 
-// breakpoints are the places of the probes in the memory of a process. They stay readable
+// Breakpoints are the places of probes in the memory of a process. They stay readable
 // while threads start and end.
-type breakpoints struct {
+type Breakpoints struct {
 	memory *os.File
 	places []breakpoint
 }
@@ -38,19 +35,16 @@ func readInstruction(f *os.File, offset uint64) instruction {
 	return code[:n]
 }
 
-// breakpoints finds the probes in the memory of a thread.
-func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
+// findBreakpoints finds the probes of groups in the memory of a thread. The caller must
+// close the result.
+func findBreakpoints(groups []probeGroup, tid int) (*Breakpoints, error) {
 	maps, err := proc.Maps(tid)
 	if err != nil {
 		return nil, err
 	}
-	b := &breakpoints{}
-	probed := k.probed
-	if k.functions != nil {
-		probed = slices.Concat(probed, k.functions.groups())
-	}
-	for i := range probed {
-		g := &probed[i]
+	b := &Breakpoints{}
+	for i := range groups {
+		g := &groups[i]
 		for j := range g.probes {
 			if at := g.probes[j].Address(maps); at != 0 && len(g.originals[j]) > 0 {
 				b.places = append(b.places, breakpoint{at, g.originals[j]})
@@ -63,14 +57,9 @@ func (k *kernel) breakpoints(tid int) (*breakpoints, error) {
 	return b, nil
 }
 
-// isGone reports whether err means that the process or thread has ended.
-func isGone(err error) bool {
-	return errors.Is(err, proc.ErrNoProcess) || errors.Is(err, proc.ErrGone) || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
-}
-
-// missing reports whether a breakpoint is not in place. Memory that cannot be read does
+// Missing reports whether a breakpoint is not in place. Memory that cannot be read does
 // not count: it was unmapped, or the process has ended.
-func (b *breakpoints) missing() bool {
+func (b *Breakpoints) Missing() bool {
 	var code [instructionBytes]byte
 	return slices.ContainsFunc(b.places, func(p breakpoint) bool {
 		now := code[:len(p.original)]
@@ -79,4 +68,5 @@ func (b *breakpoints) missing() bool {
 	})
 }
 
-func (b *breakpoints) Close() { b.memory.Close() }
+// Close closes the memory of the process.
+func (b *Breakpoints) Close() { b.memory.Close() }
