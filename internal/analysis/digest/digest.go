@@ -28,7 +28,6 @@ const (
 	maxResources = 64      // types of resources; calls of others are only counted
 	maxAPIs      = 1 << 10 // traced functions per resource
 	maxNames     = 1 << 16 // names of threads and processes
-	maxReasons   = 1 << 8
 	noMore       = "(other)"
 )
 
@@ -78,7 +77,6 @@ func New(o Options) *Digest {
 		frames:    frames{framer: o.Framer, module: o.Module, observer: o.Observe},
 		contexts:  contexts{byEvent: masks{limit: o.Points}, byTime: masks{limit: o.Points}},
 		names:     names{threads: make(map[threadKey]string), programs: make(map[int32]string)}, work: maxWork,
-		facts: Facts{Lost: make(map[string]*Loss)},
 	}
 }
 
