@@ -68,7 +68,7 @@ func (k *kernel) attach(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	host.MeasureInBackground(p.Mechanism())
+	host.MeasureInBackground(p.Mechanisms.Attach)
 	err = k.load(p, cpus,
 		k.startKeeper,
 		func() error { return k.openRings(p, cpus) },
@@ -105,7 +105,7 @@ func (k *kernel) attach(p *plan.Plan) error {
 		return err
 	}
 	if k.functions != nil {
-		if err := k.functions.attach(p.FunctionProbes, int(k.task.Load())); err != nil {
+		if err := k.functions.attach(p.Functions.Probes, int(k.task.Load())); err != nil {
 			return err
 		}
 		if err := k.functions.functions.Enable(); err != nil {
@@ -137,9 +137,9 @@ func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	}
 	ringSize := o.RingBytes(len(cpus))
 	settings := map[string]any{
-		"cfg_task_storage":  p.State == plan.StateTask,
+		"cfg_task_storage":  p.Mechanisms.State == plan.StateTask,
 		"cfg_no_storage":    o.Testing.NoStorage,
-		"cfg_cookies":       p.Sites == plan.SitesCookie,
+		"cfg_cookies":       p.Mechanisms.Sites == plan.SitesCookie,
 		"cfg_perf_buffer":   o.Buffer == plan.BufferPerf,
 		"cfg_backtrace_all": o.BacktraceAll,
 		"cfg_args":          o.Args,
@@ -165,7 +165,7 @@ func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	spec.Maps["rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(ringSize)
 	spec.Maps["perf_rings"].MaxEntries = uint32(cpus[len(cpus)-1] + 1)
-	if p.State == plan.StateTask {
+	if p.Mechanisms.State == plan.StateTask {
 		spec.Maps["threads_by_tid"].MaxEntries = plan.SparedThreads
 	} else {
 		// The programs do not use the map then, but the kernel requires one.
@@ -177,15 +177,15 @@ func (k *kernel) makeMaps(p *plan.Plan, cpus []int) (*programs, error) {
 	if o.Testing.FewThreads > 0 {
 		spec.Maps["threads_by_tid"].MaxEntries = o.Testing.FewThreads
 	}
-	if p.Sites == plan.SitesAddress {
-		spec.Maps["sites"].MaxEntries = max(1, uint32(len(p.SiteTable())))
+	if p.Mechanisms.Sites == plan.SitesAddress {
+		spec.Maps["sites"].MaxEntries = max(1, uint32(len(p.Layout.SiteTable())))
 	}
-	if p.Bounded || o.Frames() == 0 {
+	if p.Mechanisms.Bounded || o.Frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
 	k.inner = innerMaps{table: spec.Maps["tables"].InnerMap, space: spec.Maps["spaces"].InnerMap}
-	p.Empty(spec)
-	if p.Mechanism() == host.MechanismMulti {
+	p.Layout.Empty(spec, &p.Options)
+	if p.Mechanisms.Attach == host.MechanismMulti {
 		for _, program := range spec.Programs {
 			program.AttachType = ebpf.AttachTraceUprobeMulti
 		}

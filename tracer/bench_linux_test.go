@@ -81,7 +81,7 @@ func empty(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		k := &kernel{}
-		if err := k.equipKeeper(p, []plan.Placement{{Program: program, Probes: p.Returns(), Ret: true}, {Program: program, Probes: p.Entries()}}); err != nil {
+		if err := k.equipKeeper(p, []plan.Placement{{Program: program, Probes: p.Layout.Returns, Ret: true}, {Program: program, Probes: p.Layout.Entries}}); err != nil {
 			b.Fatal(err)
 		}
 		if err := k.probe(p, false); err != nil {

@@ -12,7 +12,7 @@ import (
 // tracer starts. If wait is false and the measurement is not done, the second result is
 // false. The error is why it could not be measured.
 func (t *Tracer) Costs(wait bool) (host.Costs, bool, error) {
-	return host.MeasuredCosts(t.plan.Mechanism(), wait)
+	return host.MeasuredCosts(t.plan.Mechanisms.Attach, wait)
 }
 
 // Hits returns how often the probes were hit up to now, and the time inside the programs.

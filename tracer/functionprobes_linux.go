@@ -59,8 +59,8 @@ func (k *kernel) openFunctions(p *plan.Plan, cpus []int, size int) error {
 		t.NamespaceDev, t.NamespaceInode = ns.Dev, ns.Inode
 	}
 	mode := functions.Mode{
-		Multi: p.Mechanism() == host.MechanismMulti, Cookies: p.Sites == plan.SitesCookie,
-		Measures: slices.ContainsFunc(p.ModuleFunctions, func(f functions.Function) bool { return f.Measures() }),
+		Multi: p.Mechanisms.Attach == host.MechanismMulti, Cookies: p.Mechanisms.Sites == plan.SitesCookie,
+		Measures: slices.ContainsFunc(p.Functions.Modules, func(f functions.Function) bool { return f.Measures() }),
 	}
 	f, err := functions.Load(t, p.Options.Functions, mode, cpus[len(cpus)-1], size, p.Options.Testing.VerifierLog)
 	if err != nil {
@@ -381,7 +381,7 @@ func (b *functionBatch) add(made functions.Probe, file int, p *plan.Probe, ret b
 		at = len(b.groups)
 		b.groups = append(b.groups, probeGroup{Group: keeper.Group{
 			Program: program, File: file, Return: ret,
-			Multi: b.Owner.plan.Mechanism() == host.MechanismMulti, Cookies: b.Owner.plan.Sites == plan.SitesCookie,
+			Multi: b.Owner.plan.Mechanisms.Attach == host.MechanismMulti, Cookies: b.Owner.plan.Mechanisms.Sites == plan.SitesCookie,
 		}})
 	}
 	g := &b.groups[at]

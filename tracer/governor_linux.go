@@ -79,7 +79,7 @@ func newGovernor(limit uint64, k *kernel, p *plan.Plan) *governor {
 		revive:   func() error { return k.revive(p) },
 		moved:    make(chan error, 1),
 	}
-	if p.Mechanism() == host.MechanismMulti {
+	if p.Mechanisms.Attach == host.MechanismMulti {
 		g.watch = k.breakpoints
 		g.hold = func(tid int) error { return k.hold(p, tid) }
 	}

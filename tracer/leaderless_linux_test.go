@@ -82,7 +82,7 @@ func TestMainThreadEndsFirst(t *testing.T) {
 			r, report, records := leaderless(t, way.set, someCalls())
 			s := r.tracer.Stats()
 			made := report.Ops["alloc"] + report.Ops["free"]
-			if r.tracer.plan.Mechanism() == host.MechanismMulti {
+			if r.tracer.plan.Mechanisms.Attach == host.MechanismMulti {
 				r.whole()
 				if s.Calls != made {
 					t.Errorf("%d calls recorded, %d made", s.Calls, made)

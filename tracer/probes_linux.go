@@ -29,7 +29,7 @@ func (k *kernel) probe(p *plan.Plan, replace bool) error {
 	}
 	k.task.Store(int32(tid))
 	if !k.equipped {
-		if err := k.equipKeeper(p, p.Placements(&k.objects)); err != nil {
+		if err := k.equipKeeper(p, p.Layout.Placements(&k.objects)); err != nil {
 			return err
 		}
 	}
@@ -37,7 +37,7 @@ func (k *kernel) probe(p *plan.Plan, replace bool) error {
 	for i := range groups {
 		groups[i] = k.probed[i].Group
 		groups[i].PID = tid
-		if p.Mechanism() == host.MechanismMulti {
+		if p.Mechanisms.Attach == host.MechanismMulti {
 			groups[i].PID = p.Target.PID
 		}
 	}
@@ -48,7 +48,7 @@ func (k *kernel) probe(p *plan.Plan, replace bool) error {
 	if err := attach(groups); err != nil {
 		return k.explain(err)
 	}
-	if p.Mechanism() == host.MechanismMulti && tid != p.Target.PID {
+	if p.Mechanisms.Attach == host.MechanismMulti && tid != p.Target.PID {
 		// The main thread has ended, so the kernel has inserted nothing.
 		return k.hold(p, tid)
 	}
@@ -120,7 +120,7 @@ func (k *kernel) place(p *plan.Plan, at *plan.Placement, program int, numbers ma
 		if g == nil {
 			g = &probeGroup{Group: keeper.Group{
 				Program: program, File: file, Return: at.Ret,
-				Multi: p.Mechanism() == host.MechanismMulti, Cookies: p.Sites == plan.SitesCookie,
+				Multi: p.Mechanisms.Attach == host.MechanismMulti, Cookies: p.Mechanisms.Sites == plan.SitesCookie,
 			}}
 			groups[file], order = g, append(order, g)
 		}

@@ -8,10 +8,10 @@ import (
 
 // putSites writes the table of probe sites if the programs find sites by address.
 func (k *kernel) putSites(p *plan.Plan) error {
-	if p.Sites != plan.SitesAddress {
+	if p.Mechanisms.Sites != plan.SitesAddress {
 		return nil
 	}
-	for key, packed := range p.SiteTable() {
+	for key, packed := range p.Layout.SiteTable() {
 		if err := k.objects.Sites.Put(key, packed); err != nil {
 			return fmt.Errorf("describe sites: %w", err)
 		}

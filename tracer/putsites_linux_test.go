@@ -18,7 +18,7 @@ func TestSitesByDistance(t *testing.T) {
 	child.Ready()
 	r := attachTo(t, child.PID, func(o *plan.Options) { o.Sites = plan.SitesAddress })
 	sites := r.tracer.kernel.objects.Sites
-	for _, f := range r.tracer.Plan().Functions() {
+	for _, f := range r.tracer.Plan().Memory.Functions {
 		if err := sites.Delete((f.Probe.Distance & (uint64(os.Getpagesize()) - 1)) << 2); err != nil {
 			t.Logf("%s shares its address within the page: %v", f.Name, err)
 			continue

@@ -97,7 +97,7 @@ func (r *reporter) waiting(on bool) {
 
 // Off prints how to switch tracing on.
 func (r *reporter) Off() {
-	r.line.Note("tracing is off: kill -USR1 %d or rtrace-bpf --toggle %d switches it on", os.Getpid(), r.pids[0])
+	r.line.Note("tracing is off: kill -USR1 %d or rtrace-bpf toggle %d switches it on", os.Getpid(), r.pids[0])
 }
 
 // Began prints that a process is traced. For a child, the summary is enough.

@@ -11,9 +11,10 @@ func TestValues(t *testing.T) {
 		order []uint64
 		x     = uint64(1)
 	)
-	for i := range uint64(10_000) {
+	for i := range uint64(100_000) {
 		x = x*6364136223846793005 + 1442695040888963407
-		if len(order) < 100 || x>>63 == 0 && len(order) < 200 {
+		if len(order) < 5000 || x>>63 == 0 && len(order) < 10_000 {
+			i++ // 0 is not in use
 			n := s.Add(i)
 			if _, ok := kept[n]; ok {
 				t.Fatalf("number %d is used twice", n)
@@ -34,7 +35,14 @@ func TestValues(t *testing.T) {
 		order[at] = order[len(order)-1]
 		order = order[:len(order)-1]
 	}
-	if n := len(s.all); n > 200 {
-		t.Errorf("%d numbers for 200 values", n)
+	n := uint64(0)
+	for v := range s.All() {
+		if *v != kept[n] { // 0 if it is not in use
+			t.Fatalf("All has %d under number %d, want %d", *v, n, kept[n])
+		}
+		n++
+	}
+	if n > 10_000 {
+		t.Errorf("%d numbers for 10,000 values", n)
 	}
 }

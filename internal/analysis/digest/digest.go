@@ -29,7 +29,6 @@ const (
 	maxAPIs      = 1 << 10 // traced functions per resource
 	maxNames     = 1 << 16 // names of threads and processes
 	maxMarks     = 1 << 10
-	maxReasons   = 1 << 8
 	noMore       = "(other)"
 )
 
@@ -87,7 +86,6 @@ func New(o Options) *Digest {
 		options: o, blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }), resources: make(map[uint32]*resource),
 		contexts: [2]masks{{limit: o.Points}, {limit: o.Points}},
 		names:    make(map[threadKey]string), programs: make(map[int32]string), work: maxWork,
-		facts: Facts{Lost: make(map[string]*Loss)},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/analysis/digest"
+	"rtrace-bpf/internal/analysis/loss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
@@ -249,7 +250,7 @@ func TestFacts(t *testing.T) {
 	if r.Duration != 8e9 || r.Process.Name != "/bin/p" || r.PID != 3 || r.Depth != 5 || !r.Coarse || !r.Ended || r.Became != "q" {
 		t.Errorf("%+v", r.Facts)
 	}
-	if d := cmp.Diff(map[string]*digest.Loss{"ring full": {Count: 7, HidesFrees: true}, "paused": {Count: 1, Gap: true, Missing: 2e9, HidesFrees: true}}, r.Lost); d != "" {
+	if d := cmp.Diff(loss.Table{"ring full": {Count: 7, HidesFrees: true}, "paused": {Count: 1, Gap: true, Missing: 2e9, HidesFrees: true}}, r.Lost); d != "" {
 		t.Errorf("lost (-want +got):\n%s", d)
 	}
 	want := []digest.Mark{

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"rtrace-bpf/internal/analysis/loss"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -24,7 +25,7 @@ type Facts struct {
 	Became    string // last program that the first process ran with exec
 	Exited    bool   // the process ended while it was traced
 	Ended     bool   // the trace ended as planned
-	Lost      map[string]*Loss
+	Lost      loss.Table
 	HeapGrown live.Amount // got from the system for the program's blocks
 	// Unfollowed is the number of calls of further types of resources. Beyond
 	// reports that the sizes of all blocks add up to more than 64 bits.
@@ -35,41 +36,11 @@ type Facts struct {
 	processed bool
 }
 
-// Loss is the events that are missing for one reason.
-type Loss struct {
-	Count      uint64
-	Gap        bool  // nothing was recorded for a while, Count times
-	Missing    int64 // total length of the gaps in nanoseconds
-	HidesFrees bool  // the missing events may include frees
-}
-
-// HiddenFrees returns an upper bound for the number of missing frees, without
-// those in gaps.
-func (f *Facts) HiddenFrees() (n uint64) {
-	for _, l := range f.Lost {
-		if l.HidesFrees && !l.Gap {
-			n += l.Count
-		}
-	}
-	return n
-}
-
 // add processes a record that is not a call.
 func (f *Facts) add(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindLost:
-		reason := r.Lost.Reason
-		if f.Lost[reason] == nil {
-			if len(f.Lost) >= maxReasons {
-				reason = noMore
-			}
-			f.Lost[strings.Clone(reason)] = &Loss{Gap: r.Lost.Gap(), HidesFrees: r.Lost.HidesFrees()}
-		}
-		l := f.Lost[reason]
-		l.Count += r.Lost.Count
-		if l.Gap && r.Lost.Since != 0 {
-			l.Missing += max(0, r.Time-r.Lost.Since)
-		}
+		f.Lost.Add(r)
 	case trace.KindExit:
 		f.Exited = f.Exited || r.Exit.Process
 	case trace.KindEnd:

@@ -6,7 +6,8 @@ type Clock struct {
 	Day bool // times restart at midnight
 
 	begun bool
-	first int64
+	start int64 // the first time in the trace
+	first int64 // start, less a day for each midnight
 	raw   int64 // the last time in the trace
 	last  int64
 }
@@ -20,7 +21,7 @@ func (c *Clock) Elapsed(t int64) int64 {
 	case t == 0:
 		return c.last
 	case !c.begun:
-		c.begun, c.first = true, t
+		c.begun, c.start, c.first = true, t, t
 	case c.Day && c.raw-t > day/2:
 		c.first -= day
 	}
@@ -34,3 +35,13 @@ func (c *Clock) Begun() bool { return c.begun }
 
 // Last returns the last result of Elapsed.
 func (c *Clock) Last() int64 { return c.last }
+
+// Since returns what Elapsed would return, without counting the record.
+func (c *Clock) Since(t int64) int64 {
+	after := *c
+	return after.Elapsed(t)
+}
+
+// First returns the time of the first record that had one, on the trace's
+// clock.
+func (c *Clock) First() int64 { return c.start }

@@ -42,27 +42,17 @@ func (u *Usage) Add(v *Usage) {
 // None is the group of blocks that are followed but not counted.
 const None = -1
 
-// Counter sums up the groups of a trace. In its own Usages, Live includes
-// Unknown.
+// Counter sums up the groups of a trace.
 type Counter struct {
 	group     func(*trace.Record) int
 	blocks    *live.Blocks // Value is a mark
-	groups    []group
-	total     Usage
-	peaks     uint64 // how often the bytes of all groups reached a new maximum
+	sums      Ledger
 	sampled   live.IDs
 	samples   live.Processes[map[int]live.Amount] // of sampled resources: by group
 	kinds     kinds
 	temporary live.Temporary
 	calls     Calls
 	sized     bool
-}
-
-// group is a Usage whose AtPeak is up to date only if peaks equals
-// Counter.peaks. Otherwise AtPeak is Live, which has not changed since.
-type group struct {
-	Usage
-	peaks uint64
 }
 
 // kinds numbers the types of resources.
@@ -145,20 +135,8 @@ func (c *Counter) alloc(r *trace.Record) {
 		old, fate := c.blocks.Insert(r.PID, k.Resource, k.ID, k.Size, mark(n, number))
 		c.end(&old, fate)
 	}
-	if n < 0 {
-		return
-	}
-	g := c.at(n)
-	g.Allocated.AddBlock(k.Size)
-	g.Live.AddBlock(k.Size)
-	if g.Live.Above(g.Peak) {
-		g.Peak = g.Live
-	}
-	c.total.Allocated.AddBlock(k.Size)
-	c.total.Live.AddBlock(k.Size)
-	if c.total.Live.Above(c.total.Peak) {
-		c.total.Peak = c.total.Live
-		c.peaks++
+	if n >= 0 {
+		c.sums.Began(n, k.Size)
 	}
 }
 
@@ -173,22 +151,6 @@ func (c *Counter) sample(pid int32, n int, size uint64) {
 	of[n] = a
 }
 
-// at returns a group that is about to change.
-func (c *Counter) at(n int) *group {
-	for n >= len(c.groups) {
-		c.groups = append(c.groups, group{peaks: c.peaks})
-	}
-	g := &c.groups[n]
-	g.settle(c.peaks)
-	return g
-}
-
-func (g *group) settle(peaks uint64) {
-	if g.peaks != peaks {
-		g.AtPeak, g.peaks = g.Live, peaks
-	}
-}
-
 func (c *Counter) free(r *trace.Record, id uint64) {
 	old, fate := c.blocks.Free(r.PID, r.Call.Resource, id)
 	c.end(&old, fate)
@@ -196,30 +158,20 @@ func (c *Counter) free(r *trace.Record, id uint64) {
 	if fate != live.Known || n < 0 || !c.temporary.Freed(r, c.kinds.of[r.Call.Resource], uint32(old.Value)) {
 		return
 	}
-	c.groups[n].Temporary.AddBlock(old.Size)
-	c.total.Temporary.AddBlock(old.Size)
+	c.sums.Temporary(n, old.Size)
 }
 
 // end subtracts an ended block from its group.
 func (c *Counter) end(e *live.Entry, fate live.Fate) {
-	n := groupOf(e.Value)
-	if fate == live.Absent || n < 0 {
-		return
-	}
-	g := c.at(n)
-	g.Live.SubBlock(e.Size)
-	c.total.Live.SubBlock(e.Size)
-	if fate == live.Unknown {
-		g.Unknown.SubBlock(e.Size)
-		c.total.Unknown.SubBlock(e.Size)
+	if n := groupOf(e.Value); n >= 0 {
+		c.sums.Ended(n, e.Size, fate)
 	}
 }
 
 // unknown counts a block that became unknown.
 func (c *Counter) unknown(e live.Entry) {
 	if n := groupOf(e.Value); n >= 0 {
-		c.groups[n].Unknown.AddBlock(e.Size)
-		c.total.Unknown.AddBlock(e.Size)
+		c.sums.Unknown(n, e.Size)
 	}
 }
 
@@ -232,39 +184,20 @@ func (c *Counter) exec(pid int32) {
 	}
 	for _, of := range c.samples.Drop(pid) {
 		for n, size := range *of {
-			c.at(n).Live.Sub(size)
-			c.total.Live.Sub(size)
+			c.sums.Dropped(n, size)
 		}
 	}
 }
 
 // Len returns one more than the largest number of a group with blocks.
-func (c *Counter) Len() int { return len(c.groups) }
+func (c *Counter) Len() int { return c.sums.Len() }
 
 // Of returns the usage of a group so far.
-func (c *Counter) Of(n int) Usage {
-	if n >= len(c.groups) {
-		return Usage{}
-	}
-	g := &c.groups[n]
-	g.settle(c.peaks)
-	return g.withoutUnknown()
-}
+func (c *Counter) Of(n int) Usage { return c.sums.Of(n) }
 
 // Total returns the usage of all groups so far. Its Peak and AtPeak are the
 // same.
-func (c *Counter) Total() Usage {
-	u := c.total.withoutUnknown()
-	u.AtPeak = u.Peak
-	return u
-}
-
-// withoutUnknown returns a Usage whose Live does not include Unknown.
-func (u *Usage) withoutUnknown() Usage {
-	out := *u
-	out.Live.Sub(u.Unknown)
-	return out
-}
+func (c *Counter) Total() Usage { return c.sums.Total() }
 
 // Calls returns the numbers of all calls, including those of no group.
 func (c *Counter) Calls() Calls { return c.calls }

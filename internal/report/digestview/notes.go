@@ -60,7 +60,7 @@ func notes(r *digest.Result, o *Options) []note {
 			warn("Lost %s: %s.", plural(l.Count, "time"), text)
 		}
 	}
-	if hidden := r.HiddenFrees(); hidden > 0 {
+	if hidden := r.Lost.HiddenFrees(); hidden > 0 {
 		add("The %s that are missing may include frees, so as many of the blocks that count as still live may have been freed. Blocks may be missing, too.", plural(hidden, "call"))
 	}
 	if r.Beyond {

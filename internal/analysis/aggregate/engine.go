@@ -1,0 +1,219 @@
+// Package aggregate sums up a trace by call site while it is recorded or read:
+// what is live, allocated, freed and at the peak, in all and in the last
+// interval, with sizes, lifetimes and threads. Live views, snapshots, reports
+// and commands that read files use the same Engine, so the same records give
+// the same figures.
+//
+// A call site is a process, a type of resource and a stack, or without a stack
+// the caller. [live.Blocks] defines which blocks are live or unknown,
+// [usage.Ledger] adds them up, and [live.Temporary] defines which are temporary.
+// Times are nanoseconds since the first call, unless stated otherwise; they come
+// from the records, so the results do not depend on when or how often they are
+// read.
+//
+// Memory grows with the blocks that are live at a time and the distinct stacks,
+// not with the number of calls. A block takes about 64 bytes.
+package aggregate
+
+import (
+	"rtrace-bpf/internal/analysis/loss"
+	"rtrace-bpf/internal/analysis/rss"
+	"rtrace-bpf/internal/analysis/timeline"
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/trace"
+)
+
+// Engine processes the records of a trace one by one. It is not safe for
+// concurrent use.
+type Engine struct {
+	clock     timeline.Clock
+	traces    int
+	blocks    *live.Blocks // Value is the number of the life
+	lives     live.Values[life]
+	temporary live.Temporary
+	sampled   live.IDs
+	processes live.Processes[process]
+	resources resources
+	sites     []site
+	sources   []source
+	threads   threads
+	lost      loss.Table
+	rss       rss.Account
+	mappings  mappings
+	closed    int64 // when the last interval was closed
+	length    int64 // of the last interval
+}
+
+// life holds the facts about a live block that are not in its entry in the
+// table. The zero life is one that is not in use.
+type life struct {
+	time   int64  // when it was allocated, or passed to realloc
+	source uint32 // 1 + the number of the source, and unknownLife
+	nth    uint32 // number in live.Temporary
+}
+
+// unknownLife marks the life of an unknown block.
+const unknownLife = 1 << 31
+
+// New returns an empty Engine.
+func New() *Engine {
+	return &Engine{
+		blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return new(process) }),
+		threads: threads{numbers: make(map[threadKey]uint32)},
+	}
+}
+
+// Add processes a record. It keeps no reference to the contents of r. If the
+// file has several traces, a record without a process counts as one of a process
+// whose number stands for its trace.
+func (e *Engine) Add(r *trace.Record) {
+	if r.Kind == trace.KindHeader {
+		e.traces++
+		e.clock.Day = r.Header.Clock == trace.ClockDay
+	}
+	if r.PID == 0 && e.traces > 1 {
+		defer func() { r.PID = 0 }()
+		r.PID = 1 - int32(min(e.traces, 1<<30))
+	}
+	if r.Kind == trace.KindCall {
+		e.call(r)
+		return
+	}
+	e.rss.Add(r)
+	switch r.Kind {
+	case trace.KindResource:
+		e.blocks.Declare(&r.Resource)
+		e.sampled.Set(r.Resource.ID, r.Resource.Sampled)
+		e.resources.declare(&r.Resource)
+	case trace.KindExec:
+		e.exec(r.PID)
+	case trace.KindLost:
+		e.blocks.Lost(r, e.unknown)
+		e.lost.Add(r)
+	case trace.KindMapping:
+		e.mapped(r)
+	}
+}
+
+func (e *Engine) call(r *trace.Record) {
+	c := &r.Call
+	now := e.clock.Elapsed(r.Time)
+	n := e.resources.of(c.Resource)
+	if n < 0 {
+		e.resources.others++
+		return
+	}
+	of := e.resources.all[n]
+	of.Calls.Add(c)
+	switch c.Op {
+	case trace.OpFree:
+		e.free(of, r, c.ID, now)
+	case trace.OpMove:
+		if c.OldID != 0 {
+			e.free(of, r, c.OldID, now)
+		}
+		e.alloc(of, r, now)
+	case trace.OpAlloc:
+		e.alloc(of, r, now)
+	}
+}
+
+func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
+	c := &r.Call
+	if e.blocks.Retain(r.PID, c.Resource, c.ID) {
+		return
+	}
+	p := e.processes.Of(r.PID)
+	n := e.source(e.site(p, of, r, now), r)
+	if e.sampled.Has(c.Resource) {
+		p.keep(n, c.Size)
+	} else {
+		nth := e.temporary.Allocated(r, uint32(of.number))
+		old, fate := e.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, e.lives.Add(life{time: now, source: n + 1, nth: nth}))
+		if fate != live.Absent {
+			l := e.lives.Take(old.Value)
+			s := e.end(&l, old.Size, fate)
+			s.replaced.AddBlock(old.Size)
+			if fate == live.Known {
+				of.Replaced.AddBlock(old.Size)
+			}
+		}
+	}
+	x := &e.sources[n]
+	s := &e.sites[x.site]
+	s.last = now
+	x.allocated.AddBlock(c.Size)
+	x.live.AddBlock(c.Size)
+	bin := s.sizes.at(step(c.Size))
+	bin.allocated.AddBlock(c.Size)
+	bin.live.AddBlock(c.Size)
+	of.sums.Began(int(s.group), c.Size)
+}
+
+// free processes a free.
+func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
+	before := e.blocks.Unmatched()
+	b, fate := e.blocks.Free(r.PID, r.Call.Resource, id)
+	of.Unmatched += e.blocks.Unmatched() - before
+	if fate == live.Absent {
+		return
+	}
+	l := e.lives.Take(b.Value)
+	s := e.end(&l, b.Size, fate)
+	s.freed.AddBlock(b.Size)
+	of.Freed.AddBlock(b.Size)
+	if fate != live.Known {
+		return // the block that was freed may be another one
+	}
+	if e.temporary.Freed(r, uint32(of.number), l.nth) {
+		of.sums.Temporary(int(s.group), b.Size)
+	}
+	of.lives.Ended(now - l.time)
+	*s.lifetimes.at(lifetimeStep(now - l.time))++
+}
+
+// end subtracts an ended block from the sums and returns its site.
+func (e *Engine) end(l *life, size uint64, fate live.Fate) *site {
+	x := &e.sources[l.number()]
+	s := &e.sites[x.site]
+	if fate == live.Known {
+		x.live.SubBlock(size)
+	}
+	s.sizes.at(step(size)).live.SubBlock(size)
+	e.resources.all[s.resource].sums.Ended(int(s.group), size, fate)
+	return s
+}
+
+// number returns the number of the source.
+func (l *life) number() uint32 { return l.source&^unknownLife - 1 }
+
+// unknown counts a block that became unknown.
+func (e *Engine) unknown(b live.Entry) {
+	l := e.lives.At(b.Value)
+	l.source |= unknownLife
+	x := &e.sources[l.number()]
+	x.live.SubBlock(b.Size)
+	s := &e.sites[x.site]
+	e.resources.all[s.resource].sums.Unknown(int(s.group), b.Size)
+}
+
+// exec ends all blocks of a process. Later calls belong to other sites, because
+// the addresses of their stacks are those of another program.
+func (e *Engine) exec(pid int32) {
+	for _, blocks := range e.blocks.Exec(pid) {
+		for b, fate := range blocks {
+			l := e.lives.Take(b.Value)
+			e.end(&l, b.Size, fate)
+		}
+	}
+	e.mappings.drop(pid)
+	for _, p := range e.processes.Drop(pid) {
+		for k, a := range p.sampled {
+			x := &e.sources[k.source]
+			s := &e.sites[x.site]
+			x.live.Sub(a)
+			s.sizes.at(k.step).live.Sub(a)
+			e.resources.all[s.resource].sums.Dropped(int(s.group), a)
+		}
+	}
+}
