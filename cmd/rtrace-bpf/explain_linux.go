@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/explain"
@@ -20,7 +18,6 @@ import (
 
 // explainFlags are the flags of rtrace-bpf explain.
 type explainFlags struct {
-	groups    flags.Groups
 	selection selection.Selection
 	json, all bool
 	watch     flags.Duration
@@ -31,12 +28,12 @@ type explainFlags struct {
 // explainInterval is the time between two readings of --watch if none is named.
 const explainInterval = "5s"
 
-func (f *explainFlags) declare() {
-	set := f.groups.Group("Processes")
+func (f *explainFlags) declare(g *flags.Groups) {
+	set := g.Group("Processes")
 	set.VarP((*flags.PIDs)(&f.selection.PIDs), "pid", "p", "explain process `PID`; separate several with commas, or repeat the flag")
 	set.StringArrayVar(&f.selection.Comms, "comm", nil, "explain all processes whose command name is `NAME` now; may be repeated")
 	flags.OfferCommands(set, "comm")
-	set = f.groups.Group("Output")
+	set = g.Group("Output")
 	set.BoolVar(&f.all, "all", false, "print all rows with their largest parts, and the arenas of malloc with their largest holes")
 	set.BoolVar(&f.json, "json", false, "print one line of JSON for each process and reading")
 	set.Var(&f.watch, "watch", "repeat every `TIME`, such as 10s (5s if TIME is left out; write --watch=TIME), and print what changed since the reading before, until Ctrl-C or the end of the process")
@@ -44,67 +41,55 @@ func (f *explainFlags) declare() {
 	set.Var(flags.Number(&f.count, 0, 1, flags.Unbounded), "count", "end --watch after `N` readings")
 	f.walk = flags.Duration(10 * time.Second)
 	set.Var(&f.walk, "max-walk", "read the blocks of malloc for at most `TIME`; what is not read by then is a row of its own")
-	set = f.groups.Group("Help")
-	f.groups.Help(set, "h")
 }
 
-// explainPage is the help of rtrace-bpf explain.
-func explainPage() *cli.Page {
-	var f explainFlags
-	f.declare()
-	return &cli.Page{
-		Name:     name + " explain",
-		Summary:  "show where the resident memory of a running process is, without probes",
-		Synopsis: []string{"-p PID [flags]", "--comm NAME [flags]"},
-		Intro: "Shows which part of a process's RSS is live heap, free memory inside malloc, stacks, files, shared memory or the heap of a runtime, and what to do about it. " +
-			"It attaches nothing and does not stop the process.",
-		About: "Reads /proc/PID/smaps, pagemap and the memory of the process. Each verdict quotes the figure that it rests on; the rows add up to the resident memory that the kernel counts. " +
-			"The process is read twice, because it runs on; the last line says what changed in between.\n\n" +
-			"For the GNU C library, the blocks of all arenas are read from outside: live, free between live ones, kept in the caches of threads, and free at the ends. No debugging symbols are needed. " +
-			"For jemalloc, tcmalloc and mimalloc, and for the heaps of Go, Java, node, .NET and Python, the mapped and the resident memory is shown. " +
-			"\"(likely)\" marks what was recognised by signs that may mislead; --json has the reason.\n\n" +
-			"Reading memory needs the rights of a debugger: root, or the user of the process if the system lets users debug their own processes.",
-		Flags: f.groups.Usage(),
-		Common: []cli.ListRow{
-			{Name: "pid", Text: "explain this process; separate several with commas"},
-			{Name: "all", Text: "all rows with their parts, arenas and holes"},
-			{Name: "watch", Text: "repeat every 5s, or --watch=TIME, and show what changed"},
-			{Name: "json", Text: "one line of JSON per process and reading"},
-		},
-		Examples: []cli.Example{
-			{Does: "see where the memory of a process is", Command: "sudo rtrace-bpf explain -p 4711"},
-			{Does: "see what grows, every minute", Command: "sudo rtrace-bpf explain -p 4711 --watch=1m"},
-		},
-		Exit: []cli.ExitRow{
-			{Code: cli.OK, Text: "done"},
-			{Code: cli.Failed, Text: "no process could be read"},
-			{Code: cli.Usage, Text: "the command line is wrong"},
-			{Code: cli.Incomplete, Text: "done, but some of the processes could not be read"},
-			{Code: cli.BrokenPipe, Text: "the reader of the output went away, as head does"},
-		},
-	}
+// explainPage is the help of rtrace-bpf explain, without its flags.
+var explainPage = cli.Page{
+	Summary:  "show where the resident memory of a running process is, without probes",
+	Synopsis: []string{"-p PID [flags]", "--comm NAME [flags]"},
+	Intro: "Shows which part of a process's RSS is live heap, free memory inside malloc, stacks, files, shared memory or the heap of a runtime, and what to do about it. " +
+		"It attaches nothing and does not stop the process.",
+	About: "Reads /proc/PID/smaps, pagemap and the memory of the process. Each verdict quotes the figure that it rests on; the rows add up to the resident memory that the kernel counts. " +
+		"The process is read twice, because it runs on; the last line says what changed in between.\n\n" +
+		"For the GNU C library, the blocks of all arenas are read from outside: live, free between live ones, kept in the caches of threads, and free at the ends. No debugging symbols are needed. " +
+		"For jemalloc, tcmalloc and mimalloc, and for the heaps of Go, Java, node, .NET and Python, the mapped and the resident memory is shown. " +
+		"\"(likely)\" marks what was recognised by signs that may mislead; --json has the reason.\n\n" +
+		"Reading memory needs the rights of a debugger: root, or the user of the process if the system lets users debug their own processes.",
+	Common: []cli.ListRow{
+		{Name: "pid", Text: "explain this process; separate several with commas"},
+		{Name: "all", Text: "all rows with their parts, arenas and holes"},
+		{Name: "watch", Text: "repeat every 5s, or --watch=TIME, and show what changed"},
+		{Name: "json", Text: "one line of JSON per process and reading"},
+	},
+	Examples: []cli.Example{
+		{Does: "see where the memory of a process is", Command: "sudo rtrace-bpf explain -p 4711"},
+		{Does: "see what grows, every minute", Command: "sudo rtrace-bpf explain -p 4711 --watch=1m"},
+	},
+	Exit: []cli.ExitRow{
+		{Code: cli.OK, Text: "done"},
+		{Code: cli.Failed, Text: "no process could be read"},
+		{Code: cli.Usage, Text: "the command line is wrong"},
+		{Code: cli.Incomplete, Text: "done, but some of the processes could not be read"},
+	},
 }
 
-// explainProcesses is rtrace-bpf explain with its arguments. It returns when ctx ends.
-func explainProcesses(ctx context.Context, s cli.Streams, args []string) cli.ExitCode {
-	var f explainFlags
-	f.declare()
-	rest, err := f.groups.Parse(name+" explain", args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		err = explainPage().WriteHelp(s.Out, f.groups.Topic())
-	case err != nil:
-		err = &cli.UsageError{Err: err}
-	case len(rest) > 0:
-		err = cli.Usagef("unexpected argument %q: name processes with -p PID", rest[0])
-	case f.selection.Empty():
-		err = cli.Usagef("name a process with -p PID or --comm NAME")
-	case f.count > 0 && f.watch == 0:
-		err = cli.Usagef("--count counts the readings of --watch: add --watch, or leave it out")
-	default:
-		err = f.explain(ctx, s)
-	}
-	return cli.Report(s.Err, name, err)
+// explainVerb is rtrace-bpf explain.
+func explainVerb() verb {
+	return ownVerb("explain", &explainPage, func(g *flags.Groups) runFunc {
+		var f explainFlags
+		f.declare(g)
+		return func(ctx context.Context, s cli.Streams, args []string, _ settings) error {
+			switch {
+			case len(args) > 0:
+				return cli.Usagef("unexpected argument %q: name processes with -p PID", args[0])
+			case f.selection.Empty():
+				return cli.Usagef("name a process with -p PID or --comm NAME")
+			case f.count > 0 && f.watch == 0:
+				return cli.Usagef("--count counts the readings of --watch: add --watch, or leave it out")
+			}
+			return f.explain(ctx, s)
+		}
+	})
 }
 
 // explain prints the documents of all processes.
@@ -133,7 +118,7 @@ func (f *explainFlags) explain(ctx context.Context, s cli.Streams) error {
 			return err
 		}
 		failed++
-		fmt.Fprintln(s.Err, printable.Name(name+": "+err.Error()))
+		fmt.Fprintln(s.Err, printable.Name(name+" explain: "+err.Error()))
 	}
 	switch failed {
 	case 0:
