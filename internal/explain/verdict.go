@@ -99,8 +99,12 @@ func (j *judge) verdict(topic Topic, n uint64, from float64, text, advice string
 
 func (j *judge) live() (Verdict, bool) {
 	r := j.d.row(Live)
+	rest := ""
+	if absent := r.Size - min(r.Size, r.Resident); absent > r.Size/10 {
+		rest = fmt.Sprintf("; of the %s allocated, %s is not resident", figure.Bytes(r.Size), figure.Bytes(absent))
+	}
 	return j.verdict(AboutLive, r.Resident, large,
-		fmt.Sprintf("%s is in %s live blocks of malloc: the program has not freed them", j.of(r.Resident), figure.Count(r.Count)),
+		fmt.Sprintf("%s is in %s live blocks of malloc: the program has not freed them%s", j.of(r.Resident), figure.Count(r.Count), rest),
 		fmt.Sprintf("a leak, if these %s grow: rtrace-bpf explain -p %d --watch; who allocates them: rtrace-bpf top -p %d", figure.Bytes(r.Size), j.pid, j.pid))
 }
 

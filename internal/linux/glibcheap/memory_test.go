@@ -174,8 +174,12 @@ func TestHeap(t *testing.T) {
 		name      string
 		got, want explain.Amount
 	}{
-		{"live", a.Live, all(4, 0x290+1024+64+32)}, {"cached", a.Cached, all(2, 96)}, {"fast", a.Fast, all(1, 32)},
-		{"free", a.Free, all(1, 4096)}, {"top", a.Top, all(1, brkSize-0x290-96-1024-4096-64-64)}, {"unread", a.Unread, explain.Amount{}},
+		{"live", a.Live, all(4, 0x290+1024+64+32)},
+		{"cached", a.Cached, all(2, 96)},
+		{"fast", a.Fast, all(1, 32)},
+		{"free", a.Free, all(1, 4096)},
+		{"top", a.Top, all(1, brkSize-0x290-96-1024-4096-64-64)},
+		{"unread", a.Unread, explain.Amount{}},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, test.got, test.want)

@@ -9,8 +9,9 @@ import (
 
 // Addresses that runtimes choose.
 const (
-	// Go's arenas begin here on 64-bit machines (runtime/malloc.go).
-	goStart, goEnd = 0xc000000000, 0xe000000000
+	// Go takes the heap in multiples of 4 MiB from arenas of 64 MiB (runtime/malloc.go). Since
+	// Go 1.26 their address is random.
+	goChunk = 1 << 22
 	// The heap of a JVM with compressed references is below 32 GiB.
 	javaEnd = 1 << 35
 	// V8 aligns the chunks of its heap (kRegularPageSize, 256 KiB).
@@ -31,8 +32,8 @@ func (id *identity) labelOfAnonymous(a *area) (label, string) {
 		return label{explain.Runtime, "JVM: metaspace, compiled code, tables of the collector", "mappings", "other anonymous memory of a process with libjvm.so; a heap above 32 GiB counts here"}, part
 	case id.is("dotnet"):
 		return label{explain.Managed, ".NET heap and structures", "mappings", "anonymous memory of a process with libcoreclr.so"}, part
-	case id.is("go") && a.Start >= goStart && a.End <= goEnd:
-		return label{explain.Managed, "Go heap", "mappings", "anonymous memory at the addresses that Go's runtime uses"}, part
+	case id.is("go") && a.Start%goChunk == 0 && a.End%goChunk == 0:
+		return label{explain.Managed, "Go heap", "mappings", "anonymous memory in multiples of 4 MiB in a Go program"}, part
 	case id.is("v8") && !code && a.Start%v8Chunk == 0:
 		return label{explain.Managed, "V8 heap", "mappings", "anonymous memory aligned to 256 KiB in a process with V8"}, part
 	case id.is("v8") && code:
@@ -41,8 +42,8 @@ func (id *identity) labelOfAnonymous(a *area) (label, string) {
 		return label{explain.Allocator, id.allocators[0], "mappings", "anonymous memory of a process that uses " + id.allocators[0]}, part
 	case id.is("go"):
 		return label{explain.Runtime, "Go runtime's own memory", "mappings", "other anonymous memory of a Go program"}, part
-	case id.is("python") && (a.End-a.Start)%pythonArena == 0:
-		return label{explain.Managed, "Python's object arenas", "mappings", "anonymous memory in multiples of 256 KiB in a process with Python"}, part
+	case id.is("python") && a.End-a.Start >= pythonArena:
+		return label{explain.Managed, "Python's object arenas", "mappings", "anonymous memory of 256 KiB and more in a process with Python"}, part
 	}
 	return ofAnonymous, part
 }
