@@ -124,20 +124,21 @@ type Process struct {
 
 // Document explains the resident memory of one process at one time. Sizes are in bytes.
 type Document struct {
-	Time       time.Time `json:"time"`
-	Took       float64   `json:"took_seconds"`
-	Process    Process   `json:"process"`
-	Verdicts   []Verdict `json:"verdicts"` // never nil
-	Resident   uint64    `json:"resident"` // by smaps_rollup, after the rows were read
-	Before     uint64    `json:"resident_before"`
-	Sum        uint64    `json:"sum"` // of the rows
-	Swap       uint64    `json:"swap"`
-	Hugetlb    uint64    `json:"hugetlb"`
-	PageTables uint64    `json:"page_tables"`
-	Rows       []Row     `json:"rows"` // the largest first; never nil
-	Heap       *Heap     `json:"heap"` // nil if the process does not use the GNU C library
-	Notes      []string  `json:"notes"`
-	Drift      *Drift    `json:"drift"` // since an earlier reading; nil for none
+	Time         time.Time `json:"time"`
+	Took         float64   `json:"took_seconds"`
+	Process      Process   `json:"process"`
+	Verdicts     []Verdict `json:"verdicts"` // never nil
+	Resident     uint64    `json:"resident"` // by smaps_rollup, after the rows were read
+	Before       uint64    `json:"resident_before"`
+	Sum          uint64    `json:"sum"`          // of the rows
+	Proportional uint64    `json:"proportional"` // Pss: shared pages divided by the processes that map them
+	Swap         uint64    `json:"swap"`
+	Hugetlb      uint64    `json:"hugetlb"`
+	PageTables   uint64    `json:"page_tables"`
+	Rows         []Row     `json:"rows"` // the largest first; never nil
+	Heap         *Heap     `json:"heap"` // nil if the process does not use the GNU C library
+	Notes        []string  `json:"notes"`
+	Drift        *Drift    `json:"drift"` // since an earlier reading; nil for none
 }
 
 // Drift is how the memory changed since an earlier reading.

@@ -114,6 +114,7 @@ func full() *Document {
 	d.Since(&before)
 	d.Notes = append(d.Notes, "a note")
 	d.Hugetlb = 4 * mib
+	d.Proportional = d.Resident / 2
 	return d
 }
 

@@ -64,7 +64,7 @@ func partOf(m *proc.Map) string {
 // inShared reports whether a name is one of the kernel's for shared memory: of memfd_create, of
 // System V segments, and of anonymous shared mappings.
 func inShared(name string) bool {
-	return strings.HasPrefix(name, "/memfd:") || strings.HasPrefix(name, "/SYSV") || name == "/dev/zero" || strings.HasPrefix(name, "/dev/shm/")
+	return strings.HasPrefix(name, "/memfd:") || strings.HasPrefix(name, "/SYSV") || name == "/dev/zero"
 }
 
 func (id *identity) labelOfBreak() label {

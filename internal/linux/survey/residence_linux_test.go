@@ -192,6 +192,25 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// A file in tmpfs is no page cache that the kernel takes back.
+func TestTmpfs(t *testing.T) {
+	f, err := os.CreateTemp("/dev/shm", "rtrace-test-*")
+	if err != nil {
+		t.Skipf("SKIPPED: no tmpfs in /dev/shm: %v", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 32*mib)); err != nil {
+		t.Fatal(err)
+	}
+	d, printed := surveyed(t, "file", f.Name())
+	leads(t, d, explain.AboutShared)
+	near(t, "tmpfs", sizes(d, explain.SharedMemory).resident, printed["file"], 0.01, 0)
+	if text := d.Verdicts[0].Text; !strings.Contains(text, f.Name()) {
+		t.Errorf("%q does not name the file", text)
+	}
+}
+
 func TestStacks(t *testing.T) {
 	const threads = 2000
 	d, _ := surveyed(t, "stacks", strconv.Itoa(threads))

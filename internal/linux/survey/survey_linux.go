@@ -81,6 +81,7 @@ func read(ctx context.Context, pid int, o Options) (*explain.Document, error) {
 		return nil, err
 	}
 	d.Resident, d.Swap, d.Hugetlb = after.Resident, after.Swap, after.Hugetlb
+	d.Proportional = after.Proportional
 	d.Rows = r.rows.finish()
 	for _, row := range d.Rows {
 		d.Sum += row.Resident
