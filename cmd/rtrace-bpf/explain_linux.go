@@ -50,7 +50,7 @@ var explainPage = cli.Page{
 	Intro: "Shows which part of a process's RSS is live heap, free memory inside malloc, stacks, files, shared memory or the heap of a runtime, and what to do about it. " +
 		"It attaches nothing and does not stop the process.",
 	About: "Reads /proc/PID/smaps, pagemap and the memory of the process. Each verdict quotes the figure that it rests on; the rows add up to the resident memory that the kernel counts. " +
-		"The process is read twice, because it runs on; the last line says what changed in between.\n\n" +
+		"The process is read twice, because it runs on; the last line shows what changed in between.\n\n" +
 		"For the GNU C library, the blocks of all arenas are read from outside: live, free between live ones, kept in the caches of threads, and free at the ends. No debugging symbols are needed. " +
 		"For jemalloc, tcmalloc and mimalloc, and for the heaps of Go, Java, node, .NET and Python, the mapped and the resident memory is shown. " +
 		"\"(likely)\" marks what was recognised by signs that may mislead; --json has the reason.\n\n" +

@@ -200,7 +200,7 @@ func TestExplainInNamespace(t *testing.T) {
 	outer.Succeed()
 }
 
-// The mappings of a 32-bit process add up; its blocks are not told apart.
+// The mappings of a 32-bit process add up; its blocks are not read.
 func TestExplain32Bit(t *testing.T) {
 	testutil.Need32Bit(t)
 	child := testutil.Spawn(t, testutil.Build32(t, "residence", "-pthread"), "shared", "16")

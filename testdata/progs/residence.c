@@ -12,6 +12,7 @@
  *	shared MIB	shared memory in tmpfs
  *	stacks THREADS	threads that have used 64 KiB of their stacks
  *	mapped MIB	private mappings that are not malloc's
+ *	grow MIB	leak, wait at the gate, and leak as much again
  *	busy THREADS	threads that allocate and free until the end
  *
  * When nothing changes any more, it writes what it knows, waits at the gate, and ends. Output:
@@ -251,7 +252,11 @@ int main(int argc, char **argv)
 		pinned(n);
 	else if (!strcmp(argv[1], "leak"))
 		leak(n);
-	else if (!strcmp(argv[1], "file"))
+	else if (!strcmp(argv[1], "grow")) {
+		leak(n);
+		gate();
+		leak(n);
+	} else if (!strcmp(argv[1], "file"))
 		file(argv[2]);
 	else if (!strcmp(argv[1], "shared"))
 		shared(n);

@@ -85,7 +85,7 @@ func (c *caches) consider(w *walker, p, size uint64) {
 }
 
 // freed moves free blocks of a list from the live ones of their arenas to another amount. first
-// is the address of the first block's content; sizes tells which sizes the list can hold. It
+// is the address of the first block's content; sizes reports whether the list can hold blocks of a size. It
 // returns how many blocks it moved.
 func (c *caches) freed(r *reader, arenas []explain.Arena, first uint64, sizes func(uint64) bool, to func(*explain.Arena) *explain.Amount) (moved int) {
 	for at := first; at != 0 && moved < maxList && len(c.seen) < maxFreed; {

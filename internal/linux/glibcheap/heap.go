@@ -11,8 +11,8 @@ import (
 
 // Finder reads the heap of one process once.
 type Finder struct {
-	// Heap is what was found so far. It has no arenas if the main one was not found, and says
-	// why.
+	// Heap is what was found so far. It has no arenas if the main one was not found; Why is
+	// the reason.
 	Heap *explain.Heap
 	// Extents is the memory of all arenas, ordered by address.
 	Extents []Extent

@@ -57,7 +57,7 @@ func (r *reader) mappedAt(p uint64, within Extent) (start, end uint64, ok bool) 
 		return start, end, true
 	}
 	// Alignment to a page or more: the header is at the end of a page, and the mapping begins at
-	// most as far below it as it says.
+	// most as far below it as it states.
 	last := p + r.page - 2*word
 	var before [1]uint64
 	if r.words(last, before[:]) == nil && before[0] < last && before[0] > 0 {

@@ -85,7 +85,7 @@ sys.stdin.read()`
 	}
 }
 
-// With musl, mappings are told apart, and no arenas are found.
+// With musl, mappings have their rows, and no arenas are found.
 func TestMusl(t *testing.T) {
 	programs := []string{
 		testutil.Build(t, "residence", testutil.Musl, "-pthread"),

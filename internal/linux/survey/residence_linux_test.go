@@ -230,6 +230,25 @@ func TestMappings(t *testing.T) {
 	near(t, "mapped", sizes(d, explain.Anonymous).resident, 64*mib, 0.02, 0)
 }
 
+// What grew between two readings is the drift of the second.
+func TestGrowth(t *testing.T) {
+	child := testutil.Spawn(t, testutil.Build(t, "residence", "-pthread"), "grow", "16")
+	child.Ready()
+	before := document(t, child.PID)
+	child.Go()
+	child.Ready()
+	after := document(t, child.PID)
+	after.Since(before)
+	first := after.Drift.Rows[0]
+	if first.Kind != explain.Live || first.Count < 16*mib/256 {
+		t.Errorf("the largest change is %+v, want live blocks", first)
+	}
+	near(t, "growth", uint64(first.Resident), 16*mib, 0.05, 0)
+	near(t, "growth of RSS", uint64(after.Drift.Resident), uint64(first.Resident), 0.05, mib/4)
+	child.Go()
+	child.Succeed()
+}
+
 // A process that allocates and frees all the time is read as it is. Nothing fails, and the rows
 // still add up.
 func TestBusy(t *testing.T) {

@@ -186,7 +186,7 @@ func (r *reading) start() map[inode][]extent {
 	if r.wide() {
 		r.stacks(r.pid, r.rows, &r.id)
 	} else {
-		r.d.Notes = append(r.d.Notes, "the process has 32 bits: blocks of malloc and stacks of threads are not told apart, only mappings are")
+		r.d.Notes = append(r.d.Notes, "the process has 32 bits: only its mappings are shown, not the blocks of malloc and the stacks of threads")
 	}
 	return data
 }
