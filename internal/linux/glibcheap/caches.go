@@ -99,13 +99,9 @@ func (c *caches) freed(r *reader, arenas []explain.Arena, first uint64, sizes fu
 			return moved
 		}
 		c.seen[at] = struct{}{}
-		a := &arenas[i]
-		resident := r.space.Resident(at-2*word, at-2*word+size)
-		take(&a.Live, size, resident)
-		t := to(a)
-		t.Blocks++
-		t.Bytes += size
-		t.Resident += resident
+		if !move(&arenas[i].Live, to(&arenas[i]), size, r.space.Resident(at-2*word, at-2*word+size)) {
+			return moved
+		}
 		moved++
 		if at, err = c.next(r, at, sizes); err != nil {
 			return moved
@@ -114,11 +110,19 @@ func (c *caches) freed(r *reader, arenas []explain.Arena, first uint64, sizes fu
 	return moved
 }
 
-// take subtracts a block. What a process writes must not make the result negative.
-func take(from *explain.Amount, size, resident uint64) {
-	from.Blocks -= min(from.Blocks, 1)
-	from.Bytes -= min(from.Bytes, size)
-	from.Resident -= min(from.Resident, resident)
+// move moves a block from one amount to another. It returns false if there are no such blocks,
+// which happens only if the memory changes or misleads.
+func move(from, to *explain.Amount, size, resident uint64) bool {
+	if from.Blocks == 0 || from.Bytes < size || from.Resident < resident {
+		return false
+	}
+	from.Blocks--
+	from.Bytes -= size
+	from.Resident -= resident
+	to.Blocks++
+	to.Bytes += size
+	to.Resident += resident
+	return true
 }
 
 // next returns the block that follows one in a list. Since glibc 2.32 links are combined with
@@ -189,12 +193,9 @@ func (c *caches) fast(r *reader, arenas []explain.Arena, p uint64, sizes func(ui
 		}
 		c.seen[at] = struct{}{}
 		size := block[1] &^ flags
-		resident := r.space.Resident(p, p+size)
-		take(&arenas[i].Live, size, resident)
-		f := &arenas[i].Fast
-		f.Blocks++
-		f.Bytes += size
-		f.Resident += resident
+		if !move(&arenas[i].Live, &arenas[i].Fast, size, r.space.Resident(p, p+size)) {
+			return
+		}
 		link := block[2]
 		p = link ^ at>>shift
 		if _, ok := c.owner(p); !ok && p != 0 {

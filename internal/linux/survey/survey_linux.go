@@ -179,7 +179,7 @@ func (r *reading) start() map[inode][]extent {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", r.pid)); err == nil {
 		r.id.tmpfs = parseMounts(string(text))
 	}
-	if len(r.id.glibc) == 0 || r.loose() {
+	if len(r.id.runtimes) == 0 && (len(r.id.glibc) == 0 || r.loose()) { // reading symbols takes time
 		r.id.identifyProgram(r.pid, r.areas)
 	}
 	data := r.bss(r.pid, r.rows, &r.id)
