@@ -25,6 +25,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"record", recordPage, recordVerb},
+		explainVerb(),
 		{"plan", planPage, planVerb},
 		modulesVerb(),
 		toggleVerb(),
