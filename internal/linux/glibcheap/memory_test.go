@@ -1,12 +1,12 @@
 package glibcheap
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -188,7 +188,7 @@ func library(v version) memory {
 
 func find(m memory) *Finder {
 	f := Find(m, page, data, brk)
-	f.Walk(time.Now().Add(time.Minute))
+	f.Walk(context.Background())
 	return f
 }
 
@@ -300,14 +300,14 @@ func TestMapped(t *testing.T) {
 	m.put(at+32*page, 0, 3*page|flagMapped|flagPrevious)  // no mapping
 	m.put(at+34*page, 0, 3*page+16|flagMapped)            // no whole pages
 	f := &Finder{Heap: &explain.Heap{}, reader: newReader(m, page)}
-	got := f.Mapped([]Extent{{at, at + 40*page}}, time.Now().Add(time.Minute))
+	got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}})
 	want := []Extent{{at + 2*page, at + 7*page}, {at + 8*page, at + 20*page}, {at + 24*page, at + 28*page}}
 	if !slices.Equal(got, want) || f.Heap.Mapped.Blocks != 4 || f.Heap.Mapped.Bytes != 21*page {
 		t.Errorf("%x, want %x; %+v", got, want, f.Heap.Mapped)
 	}
 	// With the library's own count, it stops.
 	f = &Finder{Heap: &explain.Heap{Counted: true, CountedMapped: 3 * page}, reader: newReader(m, page)}
-	if got := f.Mapped([]Extent{{at, at + 40*page}}, time.Now().Add(time.Minute)); len(got) != 1 {
+	if got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}}); len(got) != 1 {
 		t.Errorf("%x", got)
 	}
 }
@@ -334,7 +334,7 @@ func TestHostile(t *testing.T) {
 			delete(m, pages[r.IntN(len(pages))])
 		}
 		f := find(m)
-		f.Mapped([]Extent{brk, {second, second + 8*page}}, time.Now().Add(time.Minute))
+		f.Mapped(context.Background(), []Extent{brk, {second, second + 8*page}})
 		var want uint64
 		for _, e := range f.Extents {
 			want += e.End - e.Start
@@ -361,7 +361,9 @@ func TestLate(t *testing.T) {
 	m.put(dataStart+page, 0)
 	m.arena(glibc236, mainAt, top, mainAt, end-brkStart)
 	f := Find(m, page, data, Extent{brkStart, end})
-	f.Walk(time.Now().Add(-time.Minute))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Walk(ctx)
 	if a := f.Heap.Arenas[0]; a.Unread.Bytes == 0 || a.Why == "" || a.Unread.Bytes+a.Live.Bytes != end-brkStart {
 		t.Errorf("%+v", a)
 	}
