@@ -103,7 +103,7 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 		case <-child.Exited():
 			running = false
 		default:
-			if err := r.tracer.kernel.renew(); err != nil {
+			if err := r.tracer.kernel.programs.Switch.Renew(); err != nil {
 				t.Fatal(err)
 			}
 		}

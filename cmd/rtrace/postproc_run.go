@@ -175,7 +175,7 @@ func (p *postprocess) bounds() error {
 	if err := readAll(p.environment(p.selected(t), false)); !isSyntax(err) {
 		return err
 	}
-	env.low, env.high = p.env.low, p.env.high
+	env.bounds = p.env.bounds
 	p.env = env
 	return nil
 }

@@ -73,8 +73,8 @@ func (src *source) check() error {
 	return nil
 }
 
-// checkNames checks the bounds of the names against the file and the limits. Those of other
-// tables, of so many bytes, are to fit as well.
+// checkNames checks the bounds of the names against the file and the limits. others is the
+// size of the names of other tables in bytes; all together have a limit.
 func (src *source) checkNames(others uint64) error {
 	if src.strings > src.img.size || src.nstrings > src.img.size-src.strings {
 		return fail(src.strings, trace.ErrTruncated, "symbol names")

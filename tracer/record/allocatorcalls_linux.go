@@ -29,7 +29,7 @@ func (a *allocatorCalls) alloc(e *order.Event, r *trace.Record) bool {
 }
 
 func (a *allocatorCalls) free(e *order.Event, r *trace.Record) bool {
-	if !a.end(e.Addr) {
+	if !a.blocks.end(e.Addr) && !a.unmatched() {
 		return false
 	}
 	a.stats.Frees++
@@ -37,12 +37,9 @@ func (a *allocatorCalls) free(e *order.Event, r *trace.Record) bool {
 	return true
 }
 
-// end ends a live block and reports whether its end is to be recorded: with a size limit, a
-// block that is not known was too small.
-func (a *allocatorCalls) end(addr uint64) bool {
-	if a.blocks.end(addr) {
-		return true
-	}
+// unmatched counts the end of a block that is not known, and reports whether that end is to
+// be recorded: with a size limit, the block was too small.
+func (a *allocatorCalls) unmatched() bool {
 	if a.minSize > 0 {
 		return false
 	}
@@ -55,7 +52,7 @@ func (a *allocatorCalls) move(e *order.Event, r *trace.Record) bool {
 		e.Addr = e.Old
 		return a.free(e, r)
 	}
-	if !a.end(e.Old) {
+	if !a.blocks.end(e.Old) && !a.unmatched() {
 		return a.alloc(e, r)
 	}
 	a.stats.Moves++
@@ -71,9 +68,13 @@ func (a *allocatorCalls) freeEarly(e *order.Event, r *trace.Record) bool {
 	return a.free(e, r)
 }
 
-// allocAgain records that a realloc failed whose block freeEarly freed.
+// allocAgain records that a realloc failed, or never returned, whose block freeEarly freed.
 func (a *allocatorCalls) allocAgain(e *order.Event, r *trace.Record) bool {
-	e.Size = a.blocks.keptSize(e.Addr)
+	size, known := a.blocks.keptSize(e.Addr)
+	if !known {
+		return false
+	}
+	e.Size = size
 	return a.alloc(e, r)
 }
 

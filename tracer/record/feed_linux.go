@@ -11,6 +11,20 @@ type feed struct {
 	moves   *moves
 }
 
+// direct returns the next event if it needs no decision, as most do, and none is waiting; else
+// nil. It is short enough to be inlined.
+func (f *feed) direct() *order.Event {
+	if f.readyAt < len(f.ready) || f.batch == nil || f.at == len(f.batch.Events) {
+		return nil
+	}
+	e := &f.batch.Events[f.at]
+	if !f.moves.pass(e) {
+		return nil
+	}
+	f.at++
+	return e
+}
+
 // next returns the next event that is decided, or nil. The event is valid until the next
 // call.
 func (f *feed) next() *order.Event {
@@ -23,12 +37,11 @@ func (f *feed) next() *order.Event {
 			f.batch = nil
 			return nil
 		}
-		e := &f.batch.Events[f.at]
-		f.at++
-		if f.moves.pass(e) {
+		if e := f.direct(); e != nil {
 			return e
 		}
-		f.ready, f.readyAt = f.moves.add(e), 0
+		f.at++
+		f.ready, f.readyAt = f.moves.add(&f.batch.Events[f.at-1]), 0
 	}
 }
 

@@ -47,11 +47,12 @@ func (l *liveBlocks) keepSize(addr uint64) {
 	}
 }
 
-// keptSize returns the size that keepSize kept, and forgets it.
-func (l *liveBlocks) keptSize(addr uint64) uint64 {
-	size := l.early[addr]
+// keptSize returns the size that keepSize kept, and forgets it. known is false if the block
+// was not live, and true, with size 0, if live blocks are not tracked.
+func (l *liveBlocks) keptSize(addr uint64) (size uint64, known bool) {
+	size, known = l.early[addr]
 	delete(l.early, addr)
-	return size
+	return size, known || l.blocks == nil
 }
 
 // lost notes that nothing was recorded in the time that r, the record of a gap, describes.

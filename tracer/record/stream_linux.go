@@ -53,7 +53,10 @@ func (s *Stream) Next(r *trace.Record) bool {
 		if s.out.pop(r) {
 			return true
 		}
-		e := s.feed.next()
+		e := s.feed.direct()
+		if e == nil {
+			e = s.feed.next()
+		}
 		if e == nil {
 			return false
 		}
