@@ -149,6 +149,17 @@ func TestArenasOf64Threads(t *testing.T) {
 	leads(t, d, explain.AboutArenas)
 }
 
+// An arena with more than 64 MiB has several heaps.
+func TestArenasOfSeveralHeaps(t *testing.T) {
+	d, printed := surveyed(t, "wide", "2")
+	equalHeap(t, d, printed, 2)
+	for _, a := range d.Heap.Arenas {
+		if !a.Main && a.Heaps < 2 {
+			t.Errorf("arena with %d bytes has %d heaps", a.System, a.Heaps)
+		}
+	}
+}
+
 func TestPinned(t *testing.T) {
 	d, printed := surveyed(t, "pinned", "64")
 	equalHeap(t, d, printed, 1)
