@@ -304,7 +304,7 @@ func (j *judge) unknown() (Verdict, bool) {
 	}
 	return j.verdict(AboutUnknown, n, much,
 		fmt.Sprintf("%s could not be explained: %s", j.of(n), why),
-		fmt.Sprintf("run it again: the process may have changed while these %s were read", figure.Bytes(n)))
+		fmt.Sprintf("run it again: the process may have changed while these %s were read; if the time was over, with a larger --max-walk", figure.Bytes(n)))
 }
 
 // rest returns a verdict about the largest row of a process that has no other.

