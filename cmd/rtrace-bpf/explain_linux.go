@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"rtrace-bpf/cmd/internal/flags"
@@ -148,11 +149,19 @@ func (f *explainFlags) read(ctx context.Context, pid int, check bool) (*explain.
 	d, err := survey.Read(ctx, pid, survey.Options{Walk: max(1, time.Duration(f.walk)), Check: check})
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, cli.WithHint(err, "run it as root: sudo "+name+fmt.Sprintf(" explain -p %d", pid))
+		return nil, cli.WithHint(err, refusedHint(pid))
 	case errors.Is(err, proc.ErrNoProgram):
 		return nil, fmt.Errorf("process %d has no memory of its own: it is a thread of the kernel, or it has ended", pid)
 	}
 	return d, err
+}
+
+// refusedHint returns what to do if the kernel refuses to let a process be read.
+func refusedHint(pid int) string {
+	if os.Geteuid() == 0 {
+		return "the process has capabilities that this root lacks, or a security module protects it: run this as root of the machine, outside of a container"
+	}
+	return fmt.Sprintf("run it as root: sudo %s explain -p %d", name, pid)
 }
 
 // print prints one document.

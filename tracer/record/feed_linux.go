@@ -25,8 +25,8 @@ func (f *feed) direct() *order.Event {
 	return e
 }
 
-// next returns the next event that is decided, or nil. The event is valid until the next
-// call.
+// next returns the next event that is decided, or nil; call it if direct returned nil. The
+// event is valid until the next call.
 func (f *feed) next() *order.Event {
 	for {
 		if f.readyAt < len(f.ready) {
@@ -36,9 +36,6 @@ func (f *feed) next() *order.Event {
 		if f.batch == nil || f.at == len(f.batch.Events) {
 			f.batch = nil
 			return nil
-		}
-		if e := f.direct(); e != nil {
-			return e
 		}
 		f.at++
 		f.ready, f.readyAt = f.moves.add(&f.batch.Events[f.at-1]), 0

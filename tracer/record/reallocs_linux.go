@@ -24,7 +24,7 @@ const (
 // (docs/design/decisions.md, 11).
 type moves struct {
 	held  []order.Event
-	next  int               // index of the first event that is still held
+	next  int                    // index of the first event that is still held
 	open  map[uint32]int         // thread → index in held of the entry of its realloc
 	early map[uint32]order.Event // thread → the entry of a realloc that took too long
 	out   []order.Event
