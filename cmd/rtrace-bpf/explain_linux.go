@@ -41,7 +41,7 @@ func (f *explainFlags) declare(g *flags.Groups) {
 	set.Lookup("watch").NoOptDefVal = explainInterval
 	set.Var(flags.Number(&f.count, 0, 1, flags.Unbounded), "count", "end --watch after `N` readings")
 	f.walk = flags.Duration(10 * time.Second)
-	set.Var(&f.walk, "max-walk", "read the blocks of malloc for at most `TIME`; what is not read by then is a row of its own")
+	set.Var(&f.walk, "max-walk", "read the blocks of malloc for at most `TIME`, 0s for not at all; what is not read by then is a row of its own")
 }
 
 // explainPage is the help of rtrace-bpf explain, without its flags.
@@ -146,7 +146,7 @@ func (f *explainFlags) twice(ctx context.Context, pid int) (*explain.Document, e
 }
 
 func (f *explainFlags) read(ctx context.Context, pid int, check bool) (*explain.Document, error) {
-	d, err := survey.Read(ctx, pid, survey.Options{Walk: time.Duration(f.walk), Check: check})
+	d, err := survey.Read(ctx, pid, survey.Options{Walk: max(1, time.Duration(f.walk)), Check: check})
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, cli.WithHint(err, refusedHint(pid))

@@ -67,7 +67,7 @@ func TestVerdicts(t *testing.T) {
 		{"stacks", made(nil, Row{Kind: Stacks, Resident: 30 * mib, Count: 2000}, code), []Topic{AboutStacks}, "2,000 of them for 8 threads, 15.4 KiB each", "fewer than 8"},
 		{"managed", made(nil, Row{Kind: Managed, What: "Go heap", Resident: 30 * mib}, code), []Topic{AboutManaged}, "Go heap (30 MiB)", "30 MiB"},
 		{"allocator", made(nil, Row{Kind: Allocator, What: "jemalloc", Resident: 30 * mib, Size: 50 * mib}, code), []Topic{AboutAllocator}, "jemalloc, live and free blocks together, of 50 MiB", "30 MiB"},
-		{"mappings", made(nil, Row{Kind: Anonymous, Resident: 30 * mib, Count: 3}, code), []Topic{AboutMappings}, "75 % of RSS (30 MiB) is in 3 anonymous mappings", "-e growth"},
+		{"mappings", made(nil, Row{Kind: Anonymous, Resident: 30 * mib, Count: 3}, code), []Topic{AboutMappings}, "75 % of RSS (30 MiB) is in 3 anonymous mappings", "-e mmap"},
 		{"swap", made(nil, Row{Kind: Live, Resident: 30 * mib, Swap: 20 * mib}, code), []Topic{AboutLive, AboutSwap}, "(30 MiB)", "grow"},
 		{"unread", made(nil, Row{Kind: Unread, Resident: 10 * mib, Why: "the time was over"}, Row{Kind: Program, Resident: 30 * mib}), []Topic{AboutUnknown}, "25 % of RSS (10 MiB) could not be explained: the time was over", "10 MiB"},
 		{"code", made(nil, code), []Topic{AboutCode}, "no single cause", "10 MiB"},

@@ -75,8 +75,8 @@ func (t *text) head() {
 		threads = figure.Count(uint64(p.Threads)) + " threads"
 	}
 	s := fmt.Sprintf("process %d (%s), %s, RSS %s", p.PID, name(p.Name), threads, figure.Bytes(t.d.Resident))
-	const most = 0.8 // more is not worth a word
-	if p := t.d.Proportional; p > 0 && part(p, t.d.Resident) < most {
+	const much = 10 << 20 // bytes in other processes; less is not worth a word
+	if p := t.d.Proportional; p > 0 && p+much < t.d.Resident {
 		s += fmt.Sprintf(" (PSS %s: other processes share the rest)", figure.Bytes(p))
 	}
 	if t.d.Swap > 0 {

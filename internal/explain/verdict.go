@@ -247,7 +247,7 @@ func (j *judge) managed() (Verdict, bool) {
 	}
 	return j.verdict(AboutManaged, n, large,
 		fmt.Sprintf("%s belongs to a language's runtime: %s (%s)", j.of(n), r.What, figure.Bytes(r.Resident)),
-		fmt.Sprintf("ask the runtime about these %s: %s; what makes it grow: rtrace-bpf top -p %d -e growth", figure.Bytes(n), toolOf(j.d.Process.Runtimes), j.pid))
+		fmt.Sprintf("ask the runtime about these %s: %s; whether they grow: rtrace-bpf explain -p %d --watch", figure.Bytes(n), toolOf(j.d.Process.Runtimes), j.pid))
 }
 
 // tools are what shows the objects in the heap of a runtime.
@@ -279,7 +279,7 @@ func (j *judge) mappings() (Verdict, bool) {
 	r := j.d.row(Anonymous)
 	return j.verdict(AboutMappings, r.Resident, large,
 		fmt.Sprintf("%s is in %s anonymous mappings that are not malloc's%s", j.of(r.Resident), figure.Count(r.Count), largest(r)),
-		fmt.Sprintf("who maps and touches these %s: rtrace-bpf top -p %d -e growth", figure.Bytes(r.Resident), j.pid))
+		fmt.Sprintf("who maps these %s: record the calls of mmap with rtrace-bpf -p %d -e mmap, then rtrace leaks", figure.Bytes(r.Resident), j.pid))
 }
 
 func (j *judge) swap() (Verdict, bool) {
@@ -304,7 +304,7 @@ func (j *judge) unknown() (Verdict, bool) {
 	}
 	return j.verdict(AboutUnknown, n, much,
 		fmt.Sprintf("%s could not be explained: %s", j.of(n), why),
-		fmt.Sprintf("run it again: the process may have changed while these %s were read", figure.Bytes(n)))
+		fmt.Sprintf("run it again: the process may have changed while these %s were read; if the time was over, with a larger --max-walk", figure.Bytes(n)))
 }
 
 // rest returns a verdict about the largest row of a process that has no other.

@@ -8,6 +8,7 @@
  *	arenas THREADS	threads that have freed most of what they had, each in its own arena
  *	pinned MIB	a heap that is empty except for one block on top
  *	leak MIB	many small live blocks next to a cache with a constant size
+ *	wide THREADS	threads that have more than one heap in their arenas, with free blocks
  *	file PATH	a file that is mapped and read
  *	shared MIB	shared memory in tmpfs
  *	stacks THREADS	threads that have used 64 KiB of their stacks
@@ -132,6 +133,24 @@ static void *arena(void *arg)
 	return park();
 }
 
+static void *wide(void *arg)
+{
+	enum { MANY = 200000 };
+	void **blocks = mmap(NULL, MANY * sizeof(void *), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < MANY; i++)
+		blocks[i] = keep(16 + i % 1000);
+	for (i = 0; i < MANY; i++)
+		if (i % 5 == 0)
+			drop(blocks[i]);
+	munmap(blocks, MANY * sizeof(void *));
+	pthread_barrier_wait(&done);
+	return park();
+}
+
 static void *stack(void *arg)
 {
 	volatile char used[64 << 10];
@@ -244,6 +263,8 @@ int main(int argc, char **argv)
 		run(n, heap);
 	else if (!strcmp(argv[1], "arenas"))
 		run(n, arena);
+	else if (!strcmp(argv[1], "wide"))
+		run(n, wide);
 	else if (!strcmp(argv[1], "stacks"))
 		run(n, stack);
 	else if (!strcmp(argv[1], "busy"))

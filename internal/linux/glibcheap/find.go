@@ -82,7 +82,7 @@ func (r *reader) findMain(data []Extent) ([]arena, error) {
 func (r *reader) arenasAround(at uint64, within Extent) []arena {
 	for k := range uint64(bins) {
 		first := at - k*2*word
-		if first < within.Start+binOffsets[0] || first > at {
+		if first < within.Start || first > at {
 			return nil
 		}
 		if !r.areBins(first) {

@@ -2,9 +2,9 @@ package glibcheap
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -93,13 +93,12 @@ func (f *Finder) extents() *caches {
 	return c
 }
 
-// Walk counts the blocks of all arenas. What it has not read at the deadline is counted as
-// unread.
-func (f *Finder) Walk(deadline time.Time) {
+// Walk counts the blocks of all arenas. What it has not read when ctx ends is counted as unread.
+func (f *Finder) Walk(ctx context.Context) {
 	all := f.extents()
 	arenas := f.Heap.Arenas
 	for i := range arenas {
-		w := &walker{reader: f.reader, deadline: deadline, arena: &arenas[i], caches: all}
+		w := &walker{reader: f.reader, ctx: ctx, arena: &arenas[i], caches: all}
 		for _, h := range f.heaps[i] {
 			if j, ok := slices.BinarySearchFunc(all.extents, h.Start, func(e Extent, at uint64) int { return cmp.Compare(e.Start, at) }); ok && all.owners[j] == i {
 				w.walk(h, f.roots[i].top)

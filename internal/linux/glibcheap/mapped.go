@@ -1,7 +1,7 @@
 package glibcheap
 
 import (
-	"time"
+	"context"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -16,7 +16,7 @@ const maxProbes = 1 << 20
 // Such a block begins with a header at the start of its mapping: 0 and the size of the mapping.
 // If it is aligned to more, the header is just before the aligned address, with the distance to
 // the start of the mapping instead of 0.
-func (f *Finder) Mapped(memory []Extent, deadline time.Time) []Extent {
+func (f *Finder) Mapped(ctx context.Context, memory []Extent) []Extent {
 	var all []Extent
 	r, probes := f.reader, 0
 	heap := f.Heap
@@ -25,8 +25,8 @@ func (f *Finder) Mapped(memory []Extent, deadline time.Time) []Extent {
 			if heap.Counted && heap.Mapped.Bytes >= heap.CountedMapped {
 				return all
 			}
-			if probes++; probes == maxProbes || probes%(1<<10) == 0 && time.Now().After(deadline) {
-				heap.Why = "not all blocks with mappings of their own were looked for: there is too much memory"
+			if probes++; probes == maxProbes || probes%(1<<10) == 0 && ctx.Err() != nil {
+				heap.Why = "not all blocks with mappings of their own were looked for: there is too much memory, or no time left"
 				return all
 			}
 			start, end, ok := r.mappedAt(p, e)

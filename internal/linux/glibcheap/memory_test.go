@@ -1,12 +1,12 @@
 package glibcheap
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -61,7 +61,32 @@ const (
 	brkSize   = 64 * page
 	second    = 0x7e0004000000 // the first heap of the other arena
 	third     = 0x7e0010000000
-	secondAt  = second + 48
+	secondAt  = second + 48 // since glibc 2.35
+)
+
+// version is how a version of the library lays out its memory.
+type version struct {
+	name     string
+	bins     uint64 // offset of the bins in an arena
+	head     uint64 // bytes of struct heap_info
+	cache    int    // size of the block with the cache of a thread
+	entries  uint64 // offset of the lists in it
+	mixed    bool   // links are combined with their addresses
+	fastBins bool
+	padded   bool // the counts in malloc_par
+}
+
+var (
+	glibc236 = version{"2.36", 112, 48, 0x290, 128, true, true, true}
+	versions = []version{
+		{"2.26", 104, 32, 0x250, 64, false, true, false},
+		{"2.28", 112, 32, 0x250, 64, false, true, false},
+		{"2.31", 112, 32, 0x290, 128, false, true, false},
+		{"2.33", 112, 32, 0x290, 128, true, true, false},
+		glibc236,
+		{"2.42", 112, 48, 0x300, 152, true, true, true},
+		{"without fast bins", 24, 48, 0x300, 152, true, false, true},
+	}
 )
 
 var (
@@ -69,9 +94,9 @@ var (
 	brk  = Extent{brkStart, brkStart + brkSize}
 )
 
-// arena writes an empty arena of glibc 2.27 and later.
-func (m memory) arena(at, top, next, system uint64) {
-	first := at + binOffsets[0]
+// arena writes an empty arena.
+func (m memory) arena(v version, at, top, next, system uint64) {
+	first := at + v.bins
 	for i := range uint64(bins) {
 		m.put(first+i*2*word, first+i*2*word-2*word, first+i*2*word-2*word)
 	}
@@ -109,56 +134,73 @@ func (m memory) top(at, end uint64) {
 	m.put(at+word, (end-at)|w&flagPrevious)
 }
 
-// library returns such a memory, as glibc 2.32 and later write it.
-func library() memory {
+// library returns the memory of a version.
+func library(v version) memory {
 	m := memory{}
 	for at := uint64(brkStart); at < brkStart+brkSize; at += page {
 		m.put(at, 0)
 	}
+	link := func(at, to uint64) {
+		if v.mixed {
+			to ^= at >> 12
+		}
+		m.put(at, to)
+	}
 	// The main heap: a thread cache with two blocks of 48 bytes, live blocks, a hole, a fast bin.
-	top := m.blocks(brkStart, 0x290, 48, 48, 1024, -4096, 64, 32, 32)
+	top := m.blocks(brkStart, v.cache, 48, 48, 1024, -4096, 64, 32, 32)
 	m.top(top, brkStart+brkSize)
 	cache := uint64(brkStart + 2*word)
-	one, two := uint64(brkStart+0x290+2*word), uint64(brkStart+0x290+48+2*word)
-	m.put(cache, 0x20000) // two blocks in the second list
-	m.put(cache+128+word, one)
-	m.put(one, two^one>>12)
-	m.put(two, two>>12)
-	m.arena(mainAt, top, secondAt, brkSize)
+	one := uint64(brkStart + v.cache + 2*word)
+	two := one + 48
+	m.put(cache+v.entries+word, one)
+	link(one, two)
+	link(two, 0)
+	other := uint64(second) + v.head
+	m.arena(v, mainAt, top, other, brkSize)
 	fast := top - 32 // the last block
-	m.put(mainAt+16, fast)
-	m.put(fast+2*word, (fast+2*word)>>12)
-	// malloc_par, of glibc 2.35 and later: 3 blocks with 5 pages in mappings.
-	m.put(dataStart+page+4, 0)
-	m.put(dataStart+page, 3<<32, 65536|4<<32, 0, 5*page, 9*page, brkStart)
+	if v.fastBins {
+		m.put(mainAt+v.bins-topField-fastBinsSize, fast)
+		link(fast+2*word, 0)
+	}
+	// malloc_par: 3 blocks with 5 pages in mappings, before the start of the heap.
+	counts := []uint64{0, 3 | 65536<<32, 4}
+	if v.padded {
+		counts = []uint64{3 << 32, 65536 | 4<<32, 0}
+	}
+	m.put(dataStart+page, append(counts, 5*page, 9*page, brkStart)...)
 
-	m.put(second, secondAt, 0, 4*page, 4*page, page)
 	for i := range uint64(4) {
 		m.put(second+i*page+256*word, 0)
 	}
-	state := (uint64(secondAt) + binOffsets[0] + afterState + 15) &^ 15
+	state := (other + v.bins + afterState + 15) &^ 15
 	end := uint64(second + 4*page)
 	left := int(end - state - 128 - 512 - 32)
 	at := m.blocks(state, 128, 512, -left)
 	m.put(at+word, 16, 0, 1) // the fences at the end of a heap
-	m.put(third, secondAt, second, 2*page, 2*page, page)
+	m.put(third, other, second, 2*page, 2*page, page)
 	m.put(third+page, 0)
-	at = m.blocks(third+48, 256)
+	at = m.blocks(third+v.head, 256)
 	m.top(at, third+2*page)
-	m.arena(secondAt, at, mainAt, 6*page)
-	m.put(second, secondAt, 0, 4*page, 4*page, page)
+	m.arena(v, other, at, mainAt, 6*page)
+	m.put(second, other, 0, 4*page, 4*page)
 	return m
 }
 
 func find(m memory) *Finder {
 	f := Find(m, page, data, brk)
-	f.Walk(time.Now().Add(time.Minute))
+	f.Walk(context.Background())
 	return f
 }
 
 // All parts of a heap are found, and each byte is counted once.
 func TestHeap(t *testing.T) {
-	f := find(library())
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) { whole(t, v) })
+	}
+}
+
+func whole(t *testing.T, v version) {
+	f := find(library(v))
 	h := f.Heap
 	if len(h.Arenas) != 2 || h.Why != "" {
 		t.Fatalf("%+v", h)
@@ -167,25 +209,28 @@ func TestHeap(t *testing.T) {
 		t.Errorf("the library's count is %+v", h)
 	}
 	a := h.Arenas[0]
-	all := func(n uint64, bytes uint64) explain.Amount {
-		return explain.Amount{Blocks: n, Bytes: bytes, Resident: bytes}
+	all := func(n, bytes uint64) explain.Amount { return explain.Amount{Blocks: n, Bytes: bytes, Resident: bytes} }
+	cache := uint64(v.cache)
+	live, fast := all(4, cache+1024+64+32), all(1, 32)
+	if !v.fastBins {
+		live, fast = all(5, cache+1024+64+32+32), explain.Amount{}
 	}
 	for _, test := range []struct {
 		name      string
 		got, want explain.Amount
 	}{
-		{"live", a.Live, all(4, 0x290+1024+64+32)},
+		{"live", a.Live, live},
 		{"cached", a.Cached, all(2, 96)},
-		{"fast", a.Fast, all(1, 32)},
+		{"fast", a.Fast, fast},
 		{"free", a.Free, all(1, 4096)},
-		{"top", a.Top, all(1, brkSize-0x290-96-1024-4096-64-64)},
+		{"top", a.Top, all(1, brkSize-cache-96-1024-4096-64-64)},
 		{"unread", a.Unread, explain.Amount{}},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, test.got, test.want)
 		}
 	}
-	want := explain.Hole{Address: brkStart + 0x290 + 96 + 1024, Bytes: 4096, Resident: 4096, Next: 64, Above: all(3, 128)}
+	want := explain.Hole{Address: brkStart + cache + 96 + 1024, Bytes: 4096, Resident: 4096, Next: 64, Above: all(3, 128)}
 	if len(a.Holes) != 1 || a.Holes[0] != want {
 		t.Errorf("holes %+v, want %+v", a.Holes, want)
 	}
@@ -208,7 +253,7 @@ func TestUnused(t *testing.T) {
 	if f := find(m); len(f.Heap.Arenas) != 0 || f.Heap.Why == "" {
 		t.Errorf("%+v", f.Heap)
 	}
-	m.arena(mainAt, mainAt+binOffsets[0]-topField, mainAt, 0)
+	m.arena(glibc236, mainAt, mainAt+binOffsets[0]-topField, mainAt, 0)
 	if f := Find(m, page, data, Extent{}); len(f.Heap.Arenas) != 1 || f.Heap.Arenas[0].Heaps != 0 || f.Heap.Arenas[0].Why != "" {
 		t.Errorf("%+v", f.Heap)
 	}
@@ -216,7 +261,7 @@ func TestUnused(t *testing.T) {
 
 // After memory that is no block, the walk goes on. What is left out is counted.
 func TestResume(t *testing.T) {
-	m := library()
+	m := library(glibc236)
 	at := uint64(brkStart + 0x290 + 96)
 	m.put(at+word, 7777) // the size of the block of 1,024 bytes
 	a := find(m).Heap.Arenas[0]
@@ -227,12 +272,12 @@ func TestResume(t *testing.T) {
 
 // A page that is not resident is not read.
 func TestNotResident(t *testing.T) {
-	m := library()
+	m := library(glibc236)
 	delete(m, brkStart/page+1) // within the hole
 	if a := find(m).Heap.Arenas[0]; a.Unread.Bytes != 0 && a.Free.Resident == 4096 {
 		t.Errorf("%+v", a)
 	}
-	m = library()
+	m = library(glibc236)
 	delete(m, brkStart/page)
 	a := find(m).Heap.Arenas[0]
 	sum := Amounts([]explain.Arena{a})
@@ -255,14 +300,14 @@ func TestMapped(t *testing.T) {
 	m.put(at+32*page, 0, 3*page|flagMapped|flagPrevious)  // no mapping
 	m.put(at+34*page, 0, 3*page+16|flagMapped)            // no whole pages
 	f := &Finder{Heap: &explain.Heap{}, reader: newReader(m, page)}
-	got := f.Mapped([]Extent{{at, at + 40*page}}, time.Now().Add(time.Minute))
+	got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}})
 	want := []Extent{{at + 2*page, at + 7*page}, {at + 8*page, at + 20*page}, {at + 24*page, at + 28*page}}
 	if !slices.Equal(got, want) || f.Heap.Mapped.Blocks != 4 || f.Heap.Mapped.Bytes != 21*page {
 		t.Errorf("%x, want %x; %+v", got, want, f.Heap.Mapped)
 	}
 	// With the library's own count, it stops.
 	f = &Finder{Heap: &explain.Heap{Counted: true, CountedMapped: 3 * page}, reader: newReader(m, page)}
-	if got := f.Mapped([]Extent{{at, at + 40*page}}, time.Now().Add(time.Minute)); len(got) != 1 {
+	if got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}}); len(got) != 1 {
 		t.Errorf("%x", got)
 	}
 }
@@ -271,7 +316,7 @@ func TestMapped(t *testing.T) {
 func TestHostile(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		m := library()
+		m := library(versions[seed%uint64(len(versions))])
 		pages := make([]uint64, 0, len(m))
 		for p := range m {
 			pages = append(pages, p)
@@ -289,7 +334,7 @@ func TestHostile(t *testing.T) {
 			delete(m, pages[r.IntN(len(pages))])
 		}
 		f := find(m)
-		f.Mapped([]Extent{brk, {second, second + 8*page}}, time.Now().Add(time.Minute))
+		f.Mapped(context.Background(), []Extent{brk, {second, second + 8*page}})
 		var want uint64
 		for _, e := range f.Extents {
 			want += e.End - e.Start
@@ -314,9 +359,11 @@ func TestLate(t *testing.T) {
 	m.put(end-word, 0)
 	m.top(top, end)
 	m.put(dataStart+page, 0)
-	m.arena(mainAt, top, mainAt, end-brkStart)
+	m.arena(glibc236, mainAt, top, mainAt, end-brkStart)
 	f := Find(m, page, data, Extent{brkStart, end})
-	f.Walk(time.Now().Add(-time.Minute))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Walk(ctx)
 	if a := f.Heap.Arenas[0]; a.Unread.Bytes == 0 || a.Why == "" || a.Unread.Bytes+a.Live.Bytes != end-brkStart {
 		t.Errorf("%+v", a)
 	}

@@ -1,9 +1,9 @@
 package glibcheap
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -27,18 +27,18 @@ var (
 // walker walks the blocks of one arena.
 type walker struct {
 	*reader
-	deadline time.Time
-	since    uint // blocks since the deadline was checked
-	arena    *explain.Arena
-	holes    holes
-	caches   *caches
+	ctx    context.Context // which ends when there is no time left
+	since  uint            // blocks since it was checked
+	arena  *explain.Arena
+	holes  holes
+	caches *caches
 }
 
-// late reports whether the time is over. It looks at the clock now and then.
+// late reports whether the time is over. It checks now and then.
 func (w *walker) late() bool {
 	const often = 1 << 10
 	w.since++
-	return w.since%often == 0 && time.Now().After(w.deadline)
+	return w.since%often == 0 && w.ctx.Err() != nil
 }
 
 // count adds memory to an amount.

@@ -18,6 +18,7 @@ var (
 	ofDevices   = label{kind: explain.Other, what: "devices and other mappings", unit: "mappings", why: "mappings of devices have no known use"}
 	ofBreak     = label{kind: explain.Break, what: "program break ([heap])", unit: "mappings"}
 	ofAnonymous = label{kind: explain.Anonymous, what: "anonymous mappings", unit: "mappings"}
+	ofSwapped   = label{kind: explain.Other, what: "memory of malloc and stacks that is swapped out", unit: "mappings"}
 	ofChanges   = label{kind: explain.Other, what: "changed while it was read", unit: "mappings", why: "the pages of a mapping and its size did not match"}
 )
 

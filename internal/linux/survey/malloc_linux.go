@@ -1,8 +1,10 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"rtrace-bpf/internal/explain"
@@ -11,12 +13,9 @@ import (
 )
 
 // malloc adds the rows of the GNU C library's malloc, if the process has it.
-func (r *reading) malloc(ctx context.Context, data map[inode][]extent, deadline time.Time) {
+func (r *reading) malloc(ctx context.Context, data map[inode][]extent) {
 	if !r.wide() {
 		return
-	}
-	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
-		deadline = end
 	}
 	files := r.id.glibc
 	if len(files) == 0 && !r.id.musl && !r.id.is("go") {
@@ -34,11 +33,11 @@ func (r *reading) malloc(ctx context.Context, data map[inode][]extent, deadline 
 		return // another C library
 	}
 	r.d.Heap = f.Heap
-	f.Walk(deadline)
+	f.Walk(ctx)
 	for _, e := range f.Extents {
 		r.take(e.Start, e.End)
 	}
-	for _, e := range f.Mapped(r.unclaimed(), deadline) {
+	for _, e := range f.Mapped(ctx, r.unclaimed()) {
 		r.take(e.Start, e.End)
 	}
 	r.mallocRows(f.Heap)
@@ -69,6 +68,7 @@ func (r *reading) unclaimed() (all []glibcheap.Extent) {
 			all = append(all, glibcheap.Extent{Start: e.start, End: e.end})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b glibcheap.Extent) int { return cmp.Compare(a.End-a.Start, b.End-b.Start) })
 	return all
 }
 

@@ -277,6 +277,18 @@ func TestOtherAllocators(t *testing.T) {
 	}
 }
 
+// An allocator within the program is known from its functions.
+func TestStaticAllocator(t *testing.T) {
+	library := allocatorFile(t, "libjemalloc.a")
+	child := testutil.Spawn(t, testutil.Build(t, "residence", "-pthread", library, "-lm", "-lstdc++"), "leak", "40")
+	child.Ready()
+	d := document(t, child.PID)
+	leads(t, d, explain.AboutAllocator)
+	if !slices.Contains(d.Process.Allocators, "jemalloc") || sizes(d, explain.Allocator).resident < 40*mib {
+		t.Errorf("allocators %v, rows %+v", d.Process.Allocators, d.Rows)
+	}
+}
+
 // redis with the C library's malloc, when most of its keys are deleted: its own INFO is the
 // second opinion.
 func TestRedisFragmentation(t *testing.T) {

@@ -72,7 +72,9 @@ func read(ctx context.Context, pid int, o Options) (*explain.Document, error) {
 	defer s.close()
 	r := reading{space: s, d: d, rows: newLedger(), pid: pid}
 	data := r.start()
-	r.malloc(ctx, data, started.Add(o.Walk))
+	walking, cancel := context.WithTimeout(ctx, o.Walk)
+	r.malloc(walking, data)
+	cancel()
 	for i := range r.areas {
 		r.rest(&r.areas[i])
 	}
@@ -228,12 +230,18 @@ func (r *reading) rest(a *area) {
 		left.size += e.end - e.start
 	}
 	if len(a.taken) > 0 {
-		var taken, free uint64
+		var taken, swap uint64
 		for _, t := range a.taken {
 			taken += r.Resident(t.start, t.end)
 		}
 		for _, e := range parts {
-			free += r.Resident(e.start, e.end)
+			if p := r.pagesOf(a); p != nil {
+				swap += p.SwappedOut(e.start, e.end)
+			}
+		}
+		left.swap = min(swap, a.Swap)
+		if n := a.Swap - left.swap; n > 0 {
+			r.rows.add(ofSwapped, "", amount{swap: n, count: 1})
 		}
 		left.resident -= min(left.resident, taken)
 		left.shared = min(left.shared, left.resident)
