@@ -25,6 +25,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"record", recordPage, recordVerb},
+		topVerb(),
 		{"plan", planPage, planVerb},
 		modulesVerb(),
 		toggleVerb(),
@@ -102,7 +103,7 @@ func misused(err error) error {
 	if len(others) == 0 {
 		return err
 	}
-	return cli.WithHint(err, unknown.Flag+" is a flag of "+strings.Join(others, " and "))
+	return cli.WithHint(err, unknown.Flag+" is a flag of "+strings.Join(others, ", "))
 }
 
 // plainExit is the meaning of the exit codes of verbs that trace nothing.
