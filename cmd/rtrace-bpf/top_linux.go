@@ -24,6 +24,7 @@ type topFlags struct {
 	by       string
 	order    string
 	filter   string
+	noColour bool
 }
 
 // topVerb shows who allocates and what stays live, while it happens.
@@ -59,6 +60,7 @@ func (t *topFlags) declare(g *flags.Groups) {
 	f.Var(flags.Word(&t.by, string(topview.BySite), topview.Groupings()...), "by", "add up calls with the same `WHAT`: site is the whole stack")
 	f.StringVar(&t.filter, "filter", "", "only show rows with `TEXT` in a function, file or library of the stack; upper and lower case are the same")
 	f.Var((*flags.Duration)(&t.interval), "interval", "refresh every `TIME`, 100ms or more (default 1s)")
+	f.BoolVar(&t.noColour, "no-color", false, "use no colours, as if NO_COLOR were set; nothing depends on them")
 	b := g.Group("Batch")
 	b.BoolVar(&t.batch, "batch", false, "print a table at each refresh, for logs, instead of the terminal interface; the default if standard output is no terminal")
 	b.BoolVar(&t.json, "json", false, "with --batch, print each table as one line of JSON")

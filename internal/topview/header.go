@@ -58,7 +58,7 @@ func (m *Model) memory() string {
 			all.Calls += float64(a.Blocks) / interval
 		}
 	}
-	return text + fmt.Sprintf("live %s in %d blocks  allocates %s/s in %s calls/s", Bytes(all.Live.Bytes), all.Live.Blocks, bytesOf(all.Rate), Count(all.Calls))
+	return text + fmt.Sprintf("live %s in %s blocks  allocates %s/s in %s calls/s", Bytes(all.Live.Bytes), Count(float64(all.Live.Blocks)), bytesOf(all.Rate), Count(all.Calls))
 }
 
 // tracing returns the line about what tracing costs, and what is missing.

@@ -64,6 +64,20 @@ func (m *Model) Update(s *Snapshot, last bool) {
 	m.refresh()
 }
 
+// prepare begins the history of threads or sizes, if rows are made of these from now on. What
+// they allocated before counts as of no refresh.
+func (m *Model) prepare() {
+	m.history.drop(ByThread, BySize)
+	if m.by != ByThread && m.by != BySize {
+		return
+	}
+	for _, x := range items(m.now, m.by, m.source) {
+		m.history.add(&x)
+		m.history.of[x.key].late = true
+		m.history.allocated[x.key] = live.Amount{}
+	}
+}
+
 // Refresh computes the rows again, because more names may be known. Figures do not change.
 func (m *Model) Refresh() {
 	if m.now != nil {
@@ -78,6 +92,12 @@ func (m *Model) refresh() {
 	m.screen.clamp(len(m.all))
 }
 
+// Snapshot returns the last snapshot, which must not be changed; nil before the first one.
+func (m *Model) Snapshot() *Snapshot { return m.now }
+
+// Ended reports whether the last snapshot has been taken.
+func (m *Model) Ended() bool { return m.screen.last }
+
 // Rows returns the rows, the first one first. They are valid until the next change.
 func (m *Model) Rows() []Row { return m.all }
 
@@ -89,7 +109,11 @@ func (m *Model) Missing(rows int) (sites []int) {
 	}
 	needed := m.all
 	if m.by == BySite && m.filter == "" {
-		needed = m.all[:min(rows, len(m.all))]
+		from := min(m.screen.top, len(m.all))
+		needed = m.all[from:min(from+rows, len(m.all))]
+	}
+	if s := &m.screen; s.opened && s.cursor < len(m.all) {
+		needed = append(slices.Clip(m.all[s.cursor:s.cursor+1]), needed...)
 	}
 	for i := range needed {
 		for _, n := range needed[i].Sites {
@@ -135,9 +159,4 @@ func total(rows []Row) Totals {
 		t.Since.Bytes += r.Since.Bytes
 	}
 	return t
-}
-
-// ended reports whether the recording of all processes has ended.
-func (s *Snapshot) ended() bool {
-	return !slices.ContainsFunc(s.Processes, func(p Process) bool { return !p.Ended })
 }

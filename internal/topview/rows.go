@@ -211,6 +211,9 @@ func (m *Model) label(x *item) (string, Place) {
 // fit returns the text of a row in a number of columns, with as many callers as fit.
 func (r *Row) fit(room int) string {
 	text := shorten(r.Text, room)
+	if width(r.Text) > room && strings.HasPrefix(r.Text, "/") && room > 1 {
+		text = gap + tail(r.Text, room-1) // the end of a path distinguishes it
+	}
 	for _, caller := range r.Place.Callers {
 		const arrow = " < "
 		left := room - width(text) - len(arrow)

@@ -1,6 +1,8 @@
 package topview
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"rtrace-bpf/internal/live"
@@ -32,6 +34,7 @@ type series struct {
 	live      []uint64    // at most points, the last one is the newest
 	allocated live.Amount // at the newest point
 	seen      int         // number of the newest refresh
+	late      bool        // it had blocks before the first point, which nobody has counted
 }
 
 // history holds the series of items, and the times of refreshes.
@@ -75,6 +78,11 @@ func (h *history) add(x *item) (allocated live.Amount) {
 	return allocated
 }
 
+// drop forgets items of some kinds.
+func (h *history) drop(kinds ...By) {
+	maps.DeleteFunc(h.of, func(k key, _ *series) bool { return slices.Contains(kinds, k.kind) })
+}
+
 // interval returns the time since the refresh before the last one.
 func (h *history) interval() time.Duration {
 	if n := len(h.times); n > 1 {
@@ -103,8 +111,16 @@ func (h *history) window() time.Duration {
 // occurred, it had none.
 func (h *history) values(k key) []uint64 {
 	all := make([]uint64, len(h.times))
-	if s := h.of[k]; s != nil {
-		copy(all[max(0, len(all)-len(s.live)):], s.live[max(0, len(s.live)-len(all)):])
+	s := h.of[k]
+	if s == nil {
+		return all
+	}
+	from := max(0, len(all)-len(s.live))
+	copy(all[from:], s.live[max(0, len(s.live)-len(all)):])
+	for i := range from {
+		if s.late {
+			all[i] = all[from]
+		}
 	}
 	return all
 }

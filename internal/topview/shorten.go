@@ -5,7 +5,7 @@ import "strings"
 // gap stands for what is left out of a name.
 const gap = "…"
 
-// shorten returns a text that fits into some columns. It leaves out what says least: the
+// shorten returns a text that fits into some columns. It leaves out what distinguishes least: the
 // parameters of functions, then the arguments of templates, the longest first, and then the
 // middle.
 func shorten(s string, room int) string {

@@ -33,11 +33,12 @@ func (m *Model) headings() []string {
 	return all
 }
 
-// textWidth is how many columns the text of a row has in a table.
-const textWidth = 100
+// TableWidth is the number of columns of a table where no terminal sets another one.
+const TableWidth = 150
 
-// WriteTable writes the lines about the processes and the first rows as text.
-func (m *Model) WriteTable(w io.Writer, rows int) error {
+// WriteTable writes the lines about the processes and the first rows as text, in lines of at
+// most width columns, unless the figures take more.
+func (m *Model) WriteTable(w io.Writer, rows, width int) error {
 	for _, line := range m.header() {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
@@ -52,8 +53,9 @@ func (m *Model) WriteTable(w io.Writer, rows int) error {
 	}
 	t := table.New(append(columns, table.Column{Title: titles[m.by], Left: true})...)
 	shown := m.all[:min(rows, len(m.all))]
+	room := max(leastText, width-m.figureWidth(shown))
 	for i := range shown {
-		t.Row(append(m.cells(&shown[i]), shown[i].fit(textWidth))...)
+		t.Row(append(m.cells(&shown[i]), shown[i].fit(room))...)
 	}
 	if others := m.all[len(shown):]; len(others) > 0 {
 		sum := total(others)
@@ -61,6 +63,27 @@ func (m *Model) WriteTable(w io.Writer, rows int) error {
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// leastText is how many columns the text of a row has at least.
+const leastText = 20
+
+// figureWidth returns how many columns a table takes for the figures of rows.
+func (m *Model) figureWidth(rows []Row) (n int) {
+	widths := make([]int, len(m.headings()))
+	grow := func(cells []string) {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], width(cell))
+		}
+	}
+	grow(m.headings())
+	for i := range rows {
+		grow(m.cells(&rows[i]))
+	}
+	for _, w := range widths {
+		n += w + len("  ")
+	}
+	return n
 }
 
 // row returns the sums as a row.

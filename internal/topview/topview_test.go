@@ -91,7 +91,7 @@ func texts(m *Model) (all []string) {
 func TestTable(t *testing.T) {
 	_, m := busy(Options{By: BySite, Order: OrderLive})
 	var b strings.Builder
-	if err := m.WriteTable(&b, 3); err != nil {
+	if err := m.WriteTable(&b, 3, 150); err != nil {
 		t.Fatal(err)
 	}
 	want := `process 4711 (server), traced for 00:00:02
@@ -212,7 +212,7 @@ func TestDoubts(t *testing.T) {
 	s.process.Factor = 0
 	m.Update(s.tick(), true)
 	var b strings.Builder
-	if err := m.WriteTable(&b, 3); err != nil {
+	if err := m.WriteTable(&b, 3, 150); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path"
 
+	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/symbol"
+	"rtrace-bpf/internal/symbol/lines"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -28,6 +30,7 @@ type Places struct {
 	root     *Root
 	resolver *resolve.Resolver
 	callers  *resolve.Callers
+	frames   []lines.Frame // of the last address
 }
 
 // OpenPlaces returns the places of a process, which it keeps readable until Close.
@@ -50,36 +53,80 @@ func (p *Places) Find(pid int32, stack *trace.Stack) Place {
 		return Place{Function: "no stack was recorded"}
 	}
 	of := p.resolver.Process(pid)
-	place := Place{Stack: make([]string, len(stack.Frames))}
-	for i, addr := range stack.Frames {
-		place.Stack[i] = text(of, addr)
-	}
 	caller, n := p.callers.Find(pid, stack)
 	n = max(n, 0)
-	place.Library = of.Module(stack.Frames[n])
+	place := Place{Library: of.Module(stack.Frames[n]), File: caller.File, Line: int(caller.Line)}
 	place.Function, _ = symbol.Source(caller.Function)
 	if place.Function == "" {
 		place.Function = offset(of, stack.Frames[n])
 	}
-	for _, addr := range stack.Frames[n+1 : min(n+1+mostCallers, len(stack.Frames))] {
-		name, _, _ := of.Name(addr)
-		if name == "" {
-			name = offset(of, addr)
+	found := false
+	for i, addr := range stack.Frames {
+		for _, f := range p.functions(of, addr) {
+			place.Stack = append(place.Stack, f.text)
+			switch {
+			case found && len(place.Callers) < mostCallers:
+				place.Callers = append(place.Callers, f.name)
+			case i == n && f.name == place.Function:
+				found = true
+			}
 		}
-		place.Callers = append(place.Callers, name)
-	}
-	if caller.File != "" {
-		place.File, place.Line = caller.File, int(caller.Line)
+		found = found || i == n
 	}
 	return place
 }
 
-// text returns a frame. One without a name has its offset in the file.
-func text(of *resolve.Process, addr uint64) string {
-	if name, _, ok := of.Name(addr); !ok || name == "" {
-		return offset(of, addr)
+// active is a function that is active at a frame.
+type active struct{ name, text string }
+
+// functions returns the functions that are active at a frame, the innermost first: each is
+// inlined into the next one.
+func (p *Places) functions(of *resolve.Process, addr uint64) (all []active) {
+	module := of.Module(addr)
+	p.frames = of.Frames(p.frames[:0], addr)
+	for i := range p.frames {
+		f := &p.frames[i]
+		if f.Function == "" {
+			continue
+		}
+		name, _ := symbol.Source(f.Function)
+		text := name
+		if f.File != "" && f.Line > 0 {
+			text += fmt.Sprintf(" (%s:%d)", path.Base(f.File), f.Line)
+		}
+		if i < len(p.frames)-1 {
+			text += " inlined"
+		} else {
+			text += " from " + module
+		}
+		all = append(all, active{name, text})
 	}
-	return of.Text(addr)
+	if len(all) > 0 {
+		return all
+	}
+	name, _, _ := of.Name(addr)
+	if name == "" {
+		name = offset(of, addr)
+	}
+	return []active{{name, name}}
+}
+
+// Locations returns the frames of a stack as profiles have them, the innermost first.
+func (p *Places) Locations(pid int32, stack *trace.Stack) []stacks.Location {
+	of := p.resolver.Process(pid)
+	all := make([]stacks.Location, len(stack.Frames))
+	for i, addr := range stack.Frames {
+		l := &all[i]
+		l.Addr = addr
+		if m, ok := of.Mapping(addr); ok {
+			l.Mapping = stacks.Mapping{Start: m.Start, End: m.End, Offset: m.Offset, Placed: m.Placed, Path: m.Path, BuildID: m.BuildID}
+		}
+		for _, f := range of.Frames(nil, addr) {
+			name, _ := symbol.Source(f.Function)
+			l.Lines = append(l.Lines, stacks.Line{Function: name, System: f.Function, File: f.File, Line: uint64(f.Line)})
+		}
+	}
+	return all
 }
 
 // offset returns the name of a file and an offset in it, which is the same in every run, or

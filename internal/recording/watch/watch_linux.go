@@ -152,6 +152,13 @@ func (w *Watch) Detail(site int) aggregate.Detail {
 // Place names the place of a call site. It may take seconds to read debugging information,
 // and nothing is held up meanwhile. A place never changes: keep it.
 func (w *Watch) Place(site int) naming.Place {
+	place := naming.Place{Function: "in the program before an exec"}
+	w.locate(site, func(p *process, r *trace.Record) { place = p.places.Find(r.PID, &r.Call.Stack) })
+	return place
+}
+
+// locate calls name with the place of a call site, unless its program is no longer mapped.
+func (w *Watch) locate(site int, name func(*process, *trace.Record)) {
 	w.naming.Lock()
 	defer w.naming.Unlock()
 	var r trace.Record
@@ -167,10 +174,9 @@ func (w *Watch) Place(site int) naming.Place {
 	for i := range observed {
 		p.places.Observe(&observed[i])
 	}
-	if old { // its program is no longer mapped
-		return naming.Place{Function: "in the program before an exec"}
+	if !old {
+		name(p, &r)
 	}
-	return p.places.Find(r.PID, &r.Call.Stack)
 }
 
 // Close releases the files of the processes. Places are no longer named.
