@@ -49,17 +49,17 @@ func (g *generator) lru() {
 func (g *generator) cache() {
 	s, keys := g.site(), int(g.between(50, 2000))
 	pace := g.share(0.01, rest/5) // time for 63 % of the rest
-	clear := math.Inf(1)
+	cleared := math.Inf(1)
 	if g.rnd.IntN(3) == 0 {
-		clear = g.share(0.3, 1)
+		cleared = g.share(0.3, 1)
 	}
 	var entries []int32
 	g.arrivals(g.begin, g.end, float64(keys)/pace, func(at float64) {
-		if at > g.begin+clear && at-pace*4 < g.end*(1-rest) {
+		if at > g.begin+cleared && at-pace*4 < g.end*(1-rest) {
 			for _, b := range entries {
 				g.free(at-1e-6, b)
 			}
-			entries, clear = nil, clear+g.share(0.3, 1)
+			entries, cleared = nil, cleared+g.share(0.3, 1)
 		}
 		if g.rnd.IntN(keys) >= len(entries) {
 			entries = append(entries, g.alloc(at, s))

@@ -51,8 +51,6 @@ type Mix struct {
 	Attached bool  // the program had been running before the recording
 	Leak     *Leak // nil if it does not leak
 	Calls    int   // in the recording
-
-	events []event
 }
 
 // event is a call: the allocation of a block, or its free.
