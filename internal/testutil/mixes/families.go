@@ -27,20 +27,36 @@ func (g *generator) family(name string) {
 	}
 }
 
-// lru adds a cache that evicts the oldest entry, or one of the oldest, for each
-// new one. It fills up, and is exchanged as a whole, within the time of rest.
+// lru adds a cache that evicts an entry for each new one: the oldest, one of the
+// oldest, any, or the oldest of those that are not in demand. It fills up, and is
+// exchanged for the most part, within the time of rest.
 func (g *generator) lru() {
 	s, capacity := g.site(), int(g.between(50, 2000))
 	rate := float64(capacity) / g.share(0.05, rest*0.9)
-	random := g.rnd.IntN(2) * 4 // of how many of the oldest one is evicted
+	kind := g.rnd.IntN(4)
 	var entries []int32
+	demand := make(map[int32]bool)
 	g.arrivals(g.begin, g.end, rate, func(at float64) {
 		if len(entries) >= capacity {
-			victim := g.rnd.IntN(random + 1)
+			victim := 0
+			switch kind {
+			case 1:
+				victim = g.rnd.IntN(5)
+			case 2:
+				victim = g.rnd.IntN(len(entries))
+			case 3:
+				for demand[entries[victim]] && victim < len(entries)-1 && g.rnd.IntN(20) > 0 {
+					victim++
+				}
+			}
 			g.free(at-1e-6, entries[victim])
 			entries = append(entries[:victim], entries[victim+1:]...)
 		}
-		entries = append(entries, g.alloc(at, s))
+		b := g.alloc(at, s)
+		if g.rnd.IntN(10) == 0 {
+			demand[b] = true
+		}
+		entries = append(entries, b)
 	})
 }
 
