@@ -170,7 +170,10 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 	before := e.blocks.Unmatched()
 	b, fate := e.blocks.Free(r.PID, r.Call.Resource, id)
-	of.Unmatched += e.blocks.Unmatched() - before
+	if e.blocks.Unmatched() > before {
+		of.Unmatched++
+		of.earlier.Began(now, 0)
+	}
 	if fate == live.Absent {
 		return
 	}

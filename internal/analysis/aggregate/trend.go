@@ -4,19 +4,24 @@ import (
 	"slices"
 
 	"rtrace-bpf/internal/analysis/trend"
+	"rtrace-bpf/internal/live"
 )
 
-// Trend returns what the blocks of call sites do over time, taken together. It
-// is [trend.Unclear] for resources of which the trace has only some allocations.
+// Trend returns what the blocks of call sites do over time, taken together; they
+// must be of the same type of resource. It is [trend.Unclear] for resources of which the trace has only some allocations.
 func (e *Engine) Trend(sites ...int) trend.Trend {
 	f := trend.Figures{Now: e.clock.Last(), Since: e.facts.gap}
 	var all *trend.History
 	for _, n := range sites {
 		s := &e.sites[n]
-		if e.resources.all[s.resource].Sampled {
+		of := e.resources.all[s.resource]
+		if of.Sampled {
 			return trend.Trend{}
 		}
-		f.Allocated += e.resources.all[s.resource].sums.Of(int(s.group)).Allocated.Blocks
+		if f.Before == nil {
+			f.Before = of.earlier.At(f.Now)
+		}
+		f.Allocated += of.sums.Of(int(s.group)).Allocated.Blocks
 		f.Freed += s.freed.Blocks
 		for i, n := range s.lifetimes.all {
 			f.Lifetimes[int(s.lifetimes.from)+i] += n
@@ -31,6 +36,15 @@ func (e *Engine) Trend(sites ...int) trend.Trend {
 		return trend.Trend{}
 	}
 	return trend.Judge(all, &f)
+}
+
+// SiteOf returns the number of the call site of a live or unknown block.
+func (e *Engine) SiteOf(pid int32, resource uint32, id uint64) (site int, ok bool) {
+	b, fate := e.blocks.Get(pid, resource, id)
+	if fate == live.Absent {
+		return 0, false
+	}
+	return int(e.sources[e.lives.At(b.Value).number()].site), true
 }
 
 // Suspect is a call site whose blocks pile up.

@@ -144,6 +144,17 @@ func (h *History) Add(other *History) {
 	h.live.Add(other.live)
 }
 
+// since returns the number of live blocks that began after a time, apart from
+// those of the slot that contains it.
+func (h *History) since(t int64) (n uint64) {
+	for i := range h.slots {
+		if h.start(i) >= t {
+			n += uint64(h.slots[i].left)
+		}
+	}
+	return n
+}
+
 // Point is the amount that was live at a time.
 type Point struct {
 	Time int64

@@ -2,6 +2,7 @@ package trend
 
 import (
 	"cmp"
+	"slices"
 
 	"rtrace-bpf/internal/live"
 )
@@ -15,6 +16,10 @@ type Figures struct {
 	Lifetimes [65]uint64
 	Allocated uint64 // blocks that were allocated
 	Freed     uint64 // blocks that were freed
+	// Before holds the frees of blocks from before the recording, of the same
+	// type of resource, each as a block that began. It is the result of At for
+	// Now, or nil.
+	Before *History
 }
 
 // Kind is what a call site does.
@@ -22,11 +27,12 @@ type Kind uint8
 
 // The kinds of call sites.
 const (
-	Unclear Kind = iota // too few blocks, or too short a time
-	Growing             // blocks pile up that are not freed: a suspect
-	Level               // the amount has not changed much for a while
-	Varying             // blocks come and go
-	Empty               // no blocks are live
+	Unclear  Kind = iota // too few blocks, or too short a time
+	Growing              // blocks pile up that are not freed: a suspect
+	Balanced             // the same, but nearly as many blocks from before the recording were freed
+	Level                // the amount has not changed much for a while
+	Varying              // blocks come and go
+	Empty                // no blocks are live
 )
 
 // Rate is a change per second.
@@ -95,11 +101,26 @@ func Judge(h *History, f *Figures) Trend {
 		return t
 	}
 	if t.grows(h, f) {
-		t.Kind = Growing
+		if t.Kind = Growing; f.balances(h) {
+			t.Kind = Balanced
+		}
 		return t
 	}
 	t.levels(h, f)
 	return t
+}
+
+// balances reports whether the frees of blocks from before the recording may
+// balance the growth: in the last two fifths of the time there are at least half
+// as many of them, and not much fewer than in the first two fifths.
+func (f *Figures) balances(h *History) bool {
+	if f.Before == nil {
+		return false
+	}
+	fifth := f.Now / 5
+	recent := f.Before.since(f.Now - 2*fifth)
+	early := f.Before.since(0) - f.Before.since(2*fifth)
+	return recent > 0 && 2*recent >= h.since(f.Now-2*fifth) && 2*recent >= early
 }
 
 // ranges sets Low, High and Restarts.
@@ -133,7 +154,7 @@ func (t *Trend) grows(h *History, f *Figures) bool {
 	if f.Now>>h.shift < leastSlots {
 		return false
 	}
-	for step := uint8(0); step < 63; step++ {
+	for step := range uint8(63) {
 		age := int64(0)
 		if step > 0 {
 			age = int64(1) << (step - 1)
@@ -215,8 +236,8 @@ func (t *Trend) levels(h *History, f *Figures) {
 	}
 	t.Kind = Varying
 	low, high := h.live.Bytes, h.live.Bytes
-	for i := len(h.slots) - 1; i >= 0; i-- {
-		low, high = min(low, h.slots[i].amount), max(high, h.slots[i].amount)
+	for i, s := range slices.Backward(h.slots) {
+		low, high = min(low, s.amount), max(high, s.amount)
 		if float64(high-low) > 0.1*float64(high) {
 			break
 		}

@@ -236,6 +236,31 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// TestBalanced: what is allocated while blocks from before the recording are freed
+// may be no growth.
+func TestBalanced(t *testing.T) {
+	for _, tt := range []struct {
+		from, to, pace float64
+		want           Kind
+	}{
+		{0, 100, 1, Balanced}, {0, 100, 5, Growing}, {0, 50, 0.5, Growing}, {70, 100, 0.5, Balanced}, {0, 65, 0.1, Growing},
+	} {
+		p := new(program)
+		for at := 0.0; at < 100; at++ {
+			p.alloc(at)
+		}
+		p.f.Now = 100e9
+		var before History
+		for at := tt.from; at < tt.to; at += tt.pace {
+			before.Began(int64(at*1e9), 0)
+		}
+		p.f.Before = before.At(p.f.Now)
+		if got := Judge(p.h.At(p.f.Now), &p.f); got.Kind != tt.want {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	trends := []Trend{
 		{Kind: Level, Live: live.Amount{Blocks: 1, Bytes: 10}},

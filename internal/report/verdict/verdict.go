@@ -18,6 +18,8 @@ func Text(t *trend.Trend) string {
 	switch t.Kind {
 	case trend.Growing:
 		return growing(t)
+	case trend.Balanced:
+		return fmt.Sprintf("%s more %s, but nearly as many blocks from before the recording were freed: record longer", figure.Count(t.Old), since(t))
 	case trend.Level:
 		return fmt.Sprintf("level at %s %s", blocks(t.Live.Blocks), since(t))
 	case trend.Varying:

@@ -32,6 +32,7 @@ func TestText(t *testing.T) {
 		{few, "growing 30 blocks/min, 5.86 KiB/min, steady since 1:02:03; 2 of 33 older than 8.4 s freed"},
 		{slow, "growing 3.6 blocks/h, steady since the start; none of 2,300 freed"},
 		{rate(1.04, 10), "growing 1 blocks/s, 10 B/s, steady since the start; none of 2,300 freed"},
+		{trend.Trend{Kind: trend.Balanced, Live: some, Old: 1900, Start: true}, "1,900 more since the start, but nearly as many blocks from before the recording were freed: record longer"},
 		{trend.Trend{Kind: trend.Level, Live: some, Since: 3e9}, "level at 200 blocks since 00:03"},
 		{trend.Trend{Kind: trend.Level, Live: live.Amount{Blocks: 1, Bytes: 1}, Start: true}, "level at 1 block since the start"},
 		{trend.Trend{Kind: trend.Varying, Live: some, Low: 100, High: 4096, Restarts: 3}, "varying between 100 B and 4 KiB, grew again after it fell 3 times"},
