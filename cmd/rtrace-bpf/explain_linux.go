@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/explain"
 	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/linux/selection"
-	"rtrace-bpf/internal/linux/survey"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/survey"
 )
 
 // explainFlags are the flags of rtrace-bpf explain.
