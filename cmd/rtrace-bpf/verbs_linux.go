@@ -26,6 +26,7 @@ func verbs() []verb {
 	return []verb{
 		{"record", recordPage, recordVerb},
 		explainVerb(),
+		topVerb(),
 		{"plan", planPage, planVerb},
 		modulesVerb(),
 		toggleVerb(),
@@ -103,7 +104,7 @@ func misused(err error) error {
 	if len(others) == 0 {
 		return err
 	}
-	return cli.WithHint(err, unknown.Flag+" is a flag of "+strings.Join(others, " and "))
+	return cli.WithHint(err, unknown.Flag+" is a flag of "+strings.Join(others, ", "))
 }
 
 // plainExit is the meaning of the exit codes of verbs that trace nothing.

@@ -94,8 +94,8 @@ func TestWrongVerbs(t *testing.T) {
 // If other verbs have a flag that one does not have, the hint names them.
 func TestFlagOfAnotherVerb(t *testing.T) {
 	for args, want := range map[string]string{
-		"toggle --duration 5s 1": "hint: --duration is a flag of rtrace-bpf record\n",
-		"mark -b 5 1 x":          "hint: -b is a flag of rtrace-bpf record and rtrace-bpf plan\n",
+		"toggle --duration 5s 1": "hint: --duration is a flag of rtrace-bpf record, rtrace-bpf top\n",
+		"mark -b 5 1 x":          "hint: -b is a flag of rtrace-bpf record, rtrace-bpf top, rtrace-bpf plan\n",
 		"modules --nonesuch":     "hint: run 'rtrace-bpf modules --help'\n",
 	} {
 		if _, errOut, code := ran(t, strings.Fields(args)...); code != cli.Usage || !strings.HasSuffix(errOut, want) {
