@@ -49,6 +49,7 @@ func overview() *cli.Page {
 // shortTexts are summaries of verbs that fit into a line of the brief help.
 var shortTexts = map[string]string{
 	"record":  "record every call, into a trace (without a verb, too)",
+	"explain": "show where the resident memory is, without probes",
 	"top":     "show who allocates and what stays live, while it happens",
 	"plan":    "print what record would probe, and touch nothing",
 	"modules": "list what record -e can trace besides memory",

@@ -25,6 +25,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"record", recordPage, recordVerb},
+		explainVerb(),
 		topVerb(),
 		{"plan", planPage, planVerb},
 		modulesVerb(),

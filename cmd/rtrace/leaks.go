@@ -8,6 +8,7 @@ import (
 	"time"
 
 	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
@@ -23,9 +24,13 @@ func leaksCommand() command {
 		page: cli.Page{
 			Summary:  "print blocks still live at the end, by call site",
 			Synopsis: []string{"[flags] [FILE]"},
-			About: "Prints the blocks that are still live at the end of a trace, added up by call site, the most bytes first. A block from realloc counts at the call of " +
+			About: "Prints the blocks that are still live at the end of a trace, added up by call site. A block from realloc counts at the call of " +
 				"realloc, with its new size. If the process executed another program, the blocks of the earlier program are gone. If the trace was started in a running " +
 				"process, earlier blocks are not known.\n\n" +
+				"Call sites whose blocks pile up come first, each with a verdict: how fast it grows, since when, and how many of its blocks were freed. The others are " +
+				"left out then, unless --all or --top is given. A call site grows if it has allocated all the time, and blocks that are older than the others of the " +
+				"site are not freed any more. This needs times and frees in the trace. Verdicts cover the whole recording up to --to; --by size, thread or process has " +
+				"none.\n\n" +
 				"A live block is not necessarily a leak. rtrace prints a line if the recording was short compared with the lifetimes of blocks, or if most live blocks " +
 				"are young. It does so in two cases. First, at least 100 blocks from before the recording were freed in it, and these are at least half as many as the " +
 				"live blocks. Second, more than half of the live blocks are younger than the usual lifetime. That is the time within which 99 of 100 freed blocks were " +
@@ -34,7 +39,7 @@ func leaksCommand() command {
 				"its source file and line.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
-			Common: commonGroupFlags(cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
+			Common: commonGroupFlags(cli.ListRow{Name: "all"}, cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
 				{Does: "show the largest leaks, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
 				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
@@ -48,6 +53,7 @@ func leaksCommand() command {
 			what := f.group("What to print")
 			o.addGroups(what, sites.ByStack)
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
+			what.BoolVar(&o.all, "all", false, "print all call sites, each with its verdict, also if some of them grow")
 			what.BoolVar(&o.unknown, "unknown", false, "print the unknown blocks instead of the live ones; see Counting")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time such as 10s or 5m, or a number of calls")
@@ -67,12 +73,18 @@ type leaksOptions struct {
 	window  windowFlags
 	blocks  bool
 	unknown bool
+	all     bool
 	minSize groups.Size
 	minAge  string
 	json    bool
 
 	events uint64        // --min-age in calls
 	age    time.Duration // --min-age in time
+}
+
+// judged reports whether the groups consist of call sites, which have verdicts.
+func (o *leaksOptions) judged() bool {
+	return o.key == sites.ByStack || o.key == sites.ByModule || o.key.IsCaller()
 }
 
 // check checks flags whose values need more than parsing.
@@ -113,7 +125,8 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	account := rss.NewReader(in)
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
-	kept := filter.NewStill(calls)
+	engine := aggregate.NewReader(calls)
+	kept := filter.NewStill(engine)
 	kept.Fill()
 	calls.warn(warn)
 	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
@@ -132,6 +145,9 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	grouping := o.grouping(resolver)
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
+	if !r.doubtful && !o.unknown && o.judged() {
+		r.trends = newTrends(engine.Engine)
+	}
 	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record
 	for {

@@ -21,18 +21,20 @@ type leakObject struct {
 	Replaced    amount       `json:"allocated_twice"` // live blocks that ended because another one began at their address
 	Unmatched   uint64       `json:"unmatched_frees"`
 	Young       *youngObject `json:"young,omitempty"` // why many of the live blocks may be freed soon
+	Growing     int          `json:"growing_groups"`  // groups that grow steadily, which come first
 	Groups      []leakGroup  `json:"groups"`
 	OtherGroups int          `json:"other_groups"` // groups that --top leaves out
 	Others      amount       `json:"others"`       // sums of these
 }
 
 type leakGroup struct {
-	Blocks    uint64 `json:"blocks"`
-	Bytes     uint64 `json:"bytes"`
-	Smallest  uint64 `json:"smallest"`
-	Largest   uint64 `json:"largest"`
-	FirstCall uint64 `json:"first_call"`
-	FirstTime *int64 `json:"first_time,omitempty"`
+	Blocks    uint64       `json:"blocks"`
+	Bytes     uint64       `json:"bytes"`
+	Smallest  uint64       `json:"smallest"`
+	Largest   uint64       `json:"largest"`
+	FirstCall uint64       `json:"first_call"`
+	FirstTime *int64       `json:"first_time,omitempty"`
+	Trend     *trendObject `json:"trend,omitempty"` // what its call sites do over time, if known
 	groupIdentity
 	List []leakBlock `json:"list,omitempty"`
 }
@@ -68,6 +70,9 @@ func (r *leakReport) object() *leakObject {
 		x.Listed = "unknown"
 	}
 	x.Blocks, x.Bytes = r.groups.Total()
+	if r.trends != nil {
+		x.Growing = r.trends.suspects
+	}
 	for _, g := range groups {
 		x.Groups = append(x.Groups, r.group(g))
 	}
@@ -77,7 +82,7 @@ func (r *leakReport) object() *leakObject {
 func (r *leakReport) group(g *sites.Group) leakGroup {
 	out := leakGroup{
 		Blocks: g.Blocks, Bytes: g.Bytes, Smallest: g.Smallest, Largest: g.Largest, FirstCall: g.FirstSeq,
-		FirstTime: r.since(g.FirstTime), groupIdentity: r.identity(g),
+		FirstTime: r.since(g.FirstTime), Trend: r.trends.object(g), groupIdentity: r.identity(g),
 	}
 	for i := range g.List {
 		b := &g.List[i]

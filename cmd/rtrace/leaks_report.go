@@ -25,6 +25,7 @@ type leakReport struct {
 	young     live.Young
 	doubtful  bool        // frees are not known
 	rss       *rss.Growth // nil if it is not known
+	trends    *trends     // nil if they are not known
 }
 
 // add adds a call whose block has no free in the trace, whether it is in the window, and
@@ -47,7 +48,10 @@ func (r *leakReport) add(rec *trace.Record, inside, unknown bool) {
 		o.age > 0 && r.stats.last-rec.Time < int64(o.age):
 		return
 	}
-	r.groups.Add(rec)
+	n := r.groups.Add(rec)
+	if r.trends != nil {
+		r.trends.add(n, r.groups.At(n), rec)
+	}
 }
 
 // finish completes the figures.
@@ -66,7 +70,14 @@ func (r *leakReport) finish(f *leak.Finder) {
 // shown returns the groups to print, and the sums of the others.
 func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 	groups = r.groups.Groups()
-	if top := r.options.top; top > 0 && top < len(groups) {
+	top := r.options.top
+	if r.trends != nil {
+		r.trends.sort(groups)
+		if top == 0 && !r.options.all && !r.options.json {
+			top = r.trends.suspects
+		}
+	}
+	if top > 0 && top < len(groups) {
 		for _, g := range groups[top:] {
 			rest.Blocks += g.Blocks
 			rest.Bytes += g.Bytes
@@ -83,6 +94,7 @@ func (r *leakReport) print(w io.Writer) error {
 			return err
 		}
 	}
+	groups, more, rest := r.shown()
 	blocks, bytes := r.groups.Total()
 	title, all := "still live at the end", r.all
 	switch {
@@ -101,18 +113,20 @@ func (r *leakReport) print(w io.Writer) error {
 	if text := youngText(&r.young); text != "" {
 		lines += "\n" + text
 	}
+	if text := r.trends.text(time.Duration(r.stats.last - r.stats.first)); text != "" {
+		lines += "\n" + text
+	}
 	if _, err := fmt.Fprintln(w, lines); err != nil || blocks == 0 {
 		return err
 	}
-	groups, more, rest := r.shown()
 	t := table.New(table.Column{Title: "bytes"}, table.Column{Title: "%"}, table.Column{Title: "blocks"}, table.Column{Title: r.options.key.String(), Left: true})
-	spaced := r.options.blocks || r.severalLines(groups)
+	spaced := r.options.blocks || r.severalLines(groups) || r.trends.grows()
 	for n, g := range groups {
 		if spaced && n > 0 {
 			t.Blank()
 		}
 		row := []string{number(g.Bytes), percent(g.Bytes, bytes), number(g.Blocks), ""}
-		for _, text := range r.texts(g) {
+		for _, text := range r.judgedTexts(g) {
 			row[3] = text
 			t.Row(row...)
 			row = make([]string, 4)
@@ -125,13 +139,35 @@ func (r *leakReport) print(w io.Writer) error {
 		t.Blank()
 	}
 	if more > 0 {
-		t.Row(number(rest.Bytes), percent(rest.Bytes, bytes), number(rest.Blocks), "in "+plural(uint64(more), "other group"))
+		t.Row(number(rest.Bytes), percent(rest.Bytes, bytes), number(rest.Blocks), "in "+plural(uint64(more), "other group")+r.folded())
 	}
 	_, err := fmt.Fprintln(w)
 	if err == nil {
 		_, err = t.WriteTo(w)
 	}
 	return err
+}
+
+// judgedTexts returns the lines of a group, preceded by its verdict if call sites
+// that grow are set apart.
+func (r *leakReport) judgedTexts(g *sites.Group) []string {
+	texts := r.texts(g)
+	if !r.trends.grows() && !r.options.all {
+		return texts
+	}
+	if text := r.trends.verdict(g); text != "" {
+		return append([]string{text}, texts...)
+	}
+	return texts
+}
+
+// folded returns how to print the groups that are left out because they do not
+// grow.
+func (r *leakReport) folded() string {
+	if r.options.top == 0 {
+		return ", none of which grows steadily; --all prints them"
+	}
+	return ""
 }
 
 // block prints a block as a line.

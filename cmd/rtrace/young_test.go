@@ -96,7 +96,7 @@ func TestYoungBlocks(t *testing.T) {
 					}
 				}
 			},
-			"", "", "", 0,
+			"growing steadily: 1 group, printed first", "", "", 0,
 		},
 		{
 			"a small trace",

@@ -27,7 +27,6 @@ import (
 // concurrent use.
 type Engine struct {
 	clock     timeline.Clock
-	traces    int
 	blocks    *live.Blocks // Value is the number of the life
 	lives     live.Values[life]
 	temporary live.Temporary
@@ -37,11 +36,22 @@ type Engine struct {
 	sites     []site
 	sources   []source
 	threads   threads
-	lost      loss.Table
-	rss       rss.Account
 	mappings  mappings
-	closed    int64 // when the last interval was closed
-	length    int64 // of the last interval
+	facts     facts
+	interval  interval
+}
+
+// facts is what else is known of the trace.
+type facts struct {
+	traces int // headers: a file may contain several traces
+	lost   loss.Table
+	gap    int64 // when the last gap in the recording ended
+	rss    rss.Account
+}
+
+// interval is the last interval.
+type interval struct {
+	end, length int64
 }
 
 // life holds the facts about a live block that are not in its entry in the
@@ -68,18 +78,18 @@ func New() *Engine {
 // whose number stands for its trace.
 func (e *Engine) Add(r *trace.Record) {
 	if r.Kind == trace.KindHeader {
-		e.traces++
+		e.facts.traces++
 		e.clock.Day = r.Header.Clock == trace.ClockDay
 	}
-	if r.PID == 0 && e.traces > 1 {
+	if r.PID == 0 && e.facts.traces > 1 {
 		defer func() { r.PID = 0 }()
-		r.PID = 1 - int32(min(e.traces, 1<<30))
+		r.PID = 1 - int32(min(e.facts.traces, 1<<30))
 	}
 	if r.Kind == trace.KindCall {
 		e.call(r)
 		return
 	}
-	e.rss.Add(r)
+	e.facts.rss.Add(r)
 	switch r.Kind {
 	case trace.KindResource:
 		e.blocks.Declare(&r.Resource)
@@ -89,7 +99,10 @@ func (e *Engine) Add(r *trace.Record) {
 		e.exec(r.PID)
 	case trace.KindLost:
 		e.blocks.Lost(r, e.unknown)
-		e.lost.Add(r)
+		if r.Lost.Gap() {
+			e.facts.gap = e.clock.Since(r.Time)
+		}
+		e.facts.lost.Add(r)
 	case trace.KindMapping:
 		e.mapped(r)
 	}
@@ -132,7 +145,7 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 		old, fate := e.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, e.lives.Add(life{time: now, source: n + 1, nth: nth}))
 		if fate != live.Absent {
 			l := e.lives.Take(old.Value)
-			s := e.end(&l, old.Size, fate)
+			s := e.end(&l, old.Size, fate, now)
 			s.replaced.AddBlock(old.Size)
 			if fate == live.Known {
 				of.Replaced.AddBlock(old.Size)
@@ -142,6 +155,9 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 	x := &e.sources[n]
 	s := &e.sites[x.site]
 	s.last = now
+	if !e.sampled.Has(c.Resource) {
+		s.history.Began(now, c.Size)
+	}
 	x.allocated.AddBlock(c.Size)
 	x.live.AddBlock(c.Size)
 	bin := s.sizes.at(step(c.Size))
@@ -154,12 +170,15 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 	before := e.blocks.Unmatched()
 	b, fate := e.blocks.Free(r.PID, r.Call.Resource, id)
-	of.Unmatched += e.blocks.Unmatched() - before
+	if e.blocks.Unmatched() > before {
+		of.Unmatched++
+		of.earlier.Began(now, 0)
+	}
 	if fate == live.Absent {
 		return
 	}
 	l := e.lives.Take(b.Value)
-	s := e.end(&l, b.Size, fate)
+	s := e.end(&l, b.Size, fate, now)
 	s.freed.AddBlock(b.Size)
 	of.Freed.AddBlock(b.Size)
 	if fate != live.Known {
@@ -173,11 +192,12 @@ func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 }
 
 // end subtracts an ended block from the sums and returns its site.
-func (e *Engine) end(l *life, size uint64, fate live.Fate) *site {
+func (e *Engine) end(l *life, size uint64, fate live.Fate, now int64) *site {
 	x := &e.sources[l.number()]
 	s := &e.sites[x.site]
 	if fate == live.Known {
 		x.live.SubBlock(size)
+		s.history.Ended(now, l.time, size)
 	}
 	s.sizes.at(step(size)).live.SubBlock(size)
 	e.resources.all[s.resource].sums.Ended(int(s.group), size, fate)
@@ -194,6 +214,7 @@ func (e *Engine) unknown(b live.Entry) {
 	x := &e.sources[l.number()]
 	x.live.SubBlock(b.Size)
 	s := &e.sites[x.site]
+	s.history.Ended(e.clock.Last(), l.time, b.Size)
 	e.resources.all[s.resource].sums.Unknown(int(s.group), b.Size)
 }
 
@@ -203,7 +224,7 @@ func (e *Engine) exec(pid int32) {
 	for _, blocks := range e.blocks.Exec(pid) {
 		for b, fate := range blocks {
 			l := e.lives.Take(b.Value)
-			e.end(&l, b.Size, fate)
+			e.end(&l, b.Size, fate, e.clock.Last())
 		}
 	}
 	e.mappings.drop(pid)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"rtrace-bpf/internal/analysis/trend"
 	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
@@ -49,6 +50,8 @@ type resource struct {
 	sums   usage.Ledger
 	lives  live.Lifetimes
 	before Change // at the start of the current interval
+	// earlier holds the frees of blocks from before the recording.
+	earlier trend.History
 }
 
 // resources holds the types of resources.

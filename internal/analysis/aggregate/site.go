@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/trend"
 	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
@@ -44,6 +45,7 @@ type site struct {
 	sizes     steps[size]
 	lifetimes steps[uint64]
 	sources   []uint32
+	history   trend.History
 }
 
 // process holds the places of a process that its sites refer to.

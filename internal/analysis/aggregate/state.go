@@ -31,7 +31,7 @@ type State struct {
 // records added so far count, so now should not be before the last one.
 func (e *Engine) Interval(now int64) {
 	at := e.clock.Since(now)
-	e.length, e.closed = at-e.closed, at
+	e.interval = interval{at, at - e.interval.end}
 	for i := range e.sites {
 		s := &e.sites[i]
 		sum := Change{Allocated: e.resources.all[s.resource].sums.Of(int(s.group)).Allocated, Freed: s.freed}
@@ -57,9 +57,9 @@ func (e *Engine) Len() int { return len(e.sites) }
 // some milliseconds for a million blocks.
 func (e *Engine) State() *State {
 	s := &State{
-		Start: e.clock.First(), Time: e.clock.Last(), Interval: time.Duration(e.length),
+		Start: e.clock.First(), Time: e.clock.Last(), Interval: time.Duration(e.interval.length),
 		Sites: make([]Site, len(e.sites)), Resources: make([]Resource, len(e.resources.all)),
-		Others: e.resources.others, Lost: make(loss.Table, len(e.lost)),
+		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)),
 	}
 	for i := range e.sites {
 		x := &e.sites[i]
@@ -75,18 +75,18 @@ func (e *Engine) State() *State {
 			x.Oldest = x.First // these blocks have no frees
 		}
 	}
-	for reason, l := range e.lost {
+	for reason, l := range e.facts.lost {
 		own := *l
 		s.Lost[reason] = &own
 	}
-	doubtful := e.lost.Gaps()+e.lost.HiddenFrees() > 0
+	doubtful := e.facts.lost.Gaps()+e.facts.lost.HiddenFrees() > 0
 	for i, of := range e.resources.all {
 		r := of.Resource
 		r.Total = of.sums.Total()
 		r.Doubt = of.doubt(s.Time, young[i], doubtful)
 		s.Resources[i] = r
 		if r.Type == Memory {
-			s.Growth = e.rss.Growth(rss.Live{
+			s.Growth = e.facts.rss.Growth(rss.Live{
 				Blocks: r.Total.Live.Blocks, Bytes: r.Total.Live.Bytes,
 				UnknownBlocks: r.Total.Unknown.Blocks, UnknownBytes: r.Total.Unknown.Bytes,
 			})

@@ -110,11 +110,12 @@ func NewGrouper(o Options) *Grouper {
 	return &Grouper{options: o, byKey: make(map[string]int)}
 }
 
-// Add adds the block that a call allocated. It keeps no reference to the
-// contents of r.
-func (g *Grouper) Add(r *trace.Record) {
+// Add adds the block that a call allocated and returns the number of its group.
+// It keeps no reference to the contents of r.
+func (g *Grouper) Add(r *trace.Record) int {
 	c := &r.Call
-	to := g.groups[g.Find(r)]
+	n := g.Find(r)
+	to := g.groups[n]
 	if to.Blocks == 0 {
 		to.Smallest, to.FirstSeq, to.FirstTime = c.Size, c.Seq, r.Time
 	}
@@ -127,6 +128,7 @@ func (g *Grouper) Add(r *trace.Record) {
 			Function: g.names.Text(g.names.Add(c.Function)),
 		})
 	}
+	return n
 }
 
 // Find returns the number of the group that a call's block belongs to, counted

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"rtrace-bpf/internal/analysis/aggregate"
+	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/analysis/trend"
+	"rtrace-bpf/internal/report/verdict"
+	"rtrace-bpf/trace"
+)
+
+// trends holds what the call sites of groups do over time. A nil *trends has no verdicts.
+type trends struct {
+	engine   *aggregate.Engine
+	sites    map[*sites.Group][]int // numbers of call sites
+	seen     map[groupSite]bool
+	of       map[*sites.Group]*trend.Trend // after sort
+	suspects int                           // groups that grow
+}
+
+// groupSite is a call site in a group.
+type groupSite struct{ group, site int }
+
+func newTrends(e *aggregate.Engine) *trends {
+	return &trends{engine: e, sites: make(map[*sites.Group][]int), seen: make(map[groupSite]bool)}
+}
+
+// add adds the call site of a live block to its group, which has the number n.
+func (t *trends) add(n int, g *sites.Group, r *trace.Record) {
+	site, ok := t.engine.SiteOf(r.PID, r.Call.Resource, r.Call.ID)
+	if key := (groupSite{n, site}); ok && !t.seen[key] {
+		t.seen[key] = true
+		t.sites[g] = append(t.sites[g], site)
+	}
+}
+
+// sort sorts groups: those that grow first, the fastest before the others, and then the
+// largest.
+func (t *trends) sort(groups []*sites.Group) {
+	if t.of == nil {
+		t.of = make(map[*sites.Group]*trend.Trend)
+		for _, g := range groups {
+			of := t.engine.Trend(t.sites[g]...)
+			t.of[g] = &of
+			if of.Kind == trend.Growing {
+				t.suspects++
+			}
+		}
+	}
+	if t.suspects == 0 {
+		return
+	}
+	slices.SortStableFunc(groups, func(a, b *sites.Group) int {
+		x, y := t.of[a], t.of[b]
+		if x.Kind != trend.Growing && y.Kind != trend.Growing {
+			return 0 // they are sorted already, by the blocks that count
+		}
+		return x.Compare(y)
+	})
+}
+
+// grows reports whether a group grows.
+func (t *trends) grows() bool { return t != nil && t.suspects > 0 }
+
+// verdict returns the verdict on a group in words, or an empty string.
+func (t *trends) verdict(g *sites.Group) string {
+	if t == nil || t.of[g] == nil {
+		return ""
+	}
+	return verdict.Text(t.of[g])
+}
+
+// enoughTime is the shortest recording after which it means something that nothing grows.
+const enoughTime = 10 * time.Second
+
+// text returns a line about all groups, or an empty string.
+func (t *trends) text(recorded time.Duration) string {
+	switch {
+	case t == nil || len(t.of) == 0:
+		return ""
+	case t.suspects > 0:
+		return "growing steadily: " + plural(uint64(t.suspects), "group") + ", printed first"
+	case recorded >= enoughTime:
+		return "nothing grows steadily"
+	}
+	return ""
+}
+
+// trendObject is a verdict in JSON. Times are nanoseconds since the first call.
+type trendObject struct {
+	Verdict  string      `json:"verdict"`
+	Growing  bool        `json:"growing"`
+	Growth   *growthPart `json:"growth,omitempty"`
+	Since    *int64      `json:"since,omitempty"` // when the growth or the level began
+	Low      uint64      `json:"low"`             // least and most bytes live in the second half of the recording
+	High     uint64      `json:"high"`
+	Restarts int         `json:"restarts"` // how often the amount grew again after it had fallen by half
+}
+
+// growthPart is the figures of growth. Errors are half the width of the confidence
+// interval of 95 %.
+type growthPart struct {
+	Blocks      float64 `json:"blocks_per_second"`
+	BlocksError float64 `json:"blocks_per_second_error"`
+	Bytes       float64 `json:"bytes_per_second"`
+	BytesError  float64 `json:"bytes_per_second_error"`
+	Age         int64   `json:"age"`       // older blocks pile up
+	Old         uint64  `json:"old"`       // live blocks that are older
+	FreedOld    uint64  `json:"freed_old"` // blocks that were freed when they were older
+}
+
+// object returns the verdict on a group, or nil.
+func (t *trends) object(g *sites.Group) *trendObject {
+	text := t.verdict(g)
+	if text == "" {
+		return nil
+	}
+	of := t.of[g]
+	out := &trendObject{Verdict: text, Growing: of.Kind == trend.Growing, Low: of.Low, High: of.High, Restarts: of.Restarts}
+	if of.Kind == trend.Growing || of.Kind == trend.Level {
+		out.Since = &of.Since
+	}
+	if out.Growing {
+		out.Growth = &growthPart{
+			Blocks: of.Blocks.PerSecond, BlocksError: of.Blocks.Error, Bytes: of.Bytes.PerSecond, BytesError: of.Bytes.Error,
+			Age: of.Age, Old: of.Old, FreedOld: of.FreedOld,
+		}
+	}
+	return out
+}
