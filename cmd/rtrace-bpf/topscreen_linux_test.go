@@ -60,6 +60,9 @@ func (x *terminal) run(args ...string) string {
 	return string(out)
 }
 
+// dead is the beginning of the last line of a terminal whose program has ended.
+const dead = "Pane is dead"
+
 // screen returns the lines of the screen, and those that have scrolled off it.
 func (x *terminal) screen() string { return x.run("capture-pane", "-p", "-S", "-") }
 
@@ -73,8 +76,6 @@ func (x *terminal) await(patterns ...string) string {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// A screen that is read after the end is the last one.
-		over := strings.TrimSpace(x.run("display-message", "-p", "#{pane_dead}")) == "1" || x.late()
 		screen, fits := x.screen(), true
 		for _, re := range all {
 			fits = fits && re.MatchString(screen)
@@ -82,7 +83,7 @@ func (x *terminal) await(patterns ...string) string {
 		switch {
 		case fits:
 			return screen
-		case over:
+		case strings.Contains(screen, dead) || x.late(): // nothing follows
 			x.t.Fatalf("the last screen does not match %q:\n%s", patterns, screen)
 		}
 		<-tick.C
@@ -104,7 +105,7 @@ func (x *terminal) keys(keys ...string) {
 // status waits for the end of top, and returns its exit status.
 func (x *terminal) status() int {
 	x.t.Helper()
-	x.await("Pane is dead")
+	x.await(dead)
 	n, err := strconv.Atoi(strings.TrimSpace(x.run("display-message", "-p", "#{pane_dead_status}")))
 	if err != nil {
 		x.t.Fatal(err)
