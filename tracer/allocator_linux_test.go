@@ -193,7 +193,7 @@ func TestAllocatorBehindLibc(t *testing.T) {
 	how := linking{flags: []string{"-Wl,--no-as-needed", "-lc", linked(t, "libmimalloc.so.2.0")}}
 	r, report, records := traceLinked(t, &how, nil, "every")
 	compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
-	for _, a := range r.tracer.Plan().Allocators() {
+	for _, a := range r.tracer.Plan().Memory.Allocators {
 		wanted := map[string]bool{"glibc": true, "mimalloc (mi_)": true, "mimalloc": false}
 		if traced, ok := wanted[a.Name()]; !ok || traced != a.Traced {
 			t.Errorf("%s is traced: %v, because it %s", a.Name(), a.Traced, a.Why)
@@ -301,7 +301,7 @@ func TestExecOfAnotherAllocator(t *testing.T) {
 
 // serves returns the allocator whose definition of a function the process calls.
 func serves(p *plan.Plan, function string) plan.Allocator {
-	for _, a := range p.Allocators() {
+	for _, a := range p.Memory.Allocators {
 		if slices.Contains(a.Serves, function) {
 			return a
 		}

@@ -78,7 +78,7 @@ func inFunction(b *testing.B, name string) func(pid int) func() {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lib, err := link.OpenExecutable(p.Functions()[0].Probe.File)
+		lib, err := link.OpenExecutable(p.Memory.Functions[0].Probe.File)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/plan"
+	"rtrace-bpf/tracer/probe"
 	"rtrace-bpf/tracer/record"
 )
 
@@ -80,11 +81,12 @@ func empty(b *testing.B) func(pid int) func() {
 		if err != nil {
 			b.Fatal(err)
 		}
-		k := &kernel{}
-		if err := k.equipKeeper(p, []plan.Placement{{Program: program, Probes: p.Returns(), Ret: true}, {Program: program, Probes: p.Entries()}}); err != nil {
+		k := &kernel{probes: probe.New(p)}
+		if err := k.probes.Start(); err != nil {
 			b.Fatal(err)
 		}
-		if err := k.probe(p, false); err != nil {
+		placements := []plan.Placement{{Program: program, Probes: p.Layout.Returns, Ret: true}, {Program: program, Probes: p.Layout.Entries}}
+		if err := k.probes.Attach(placements, nil); err != nil {
 			b.Fatal(err)
 		}
 		return func() {
@@ -228,12 +230,9 @@ func BenchmarkReader(b *testing.B) {
 	b.Run("rings", func(b *testing.B) {
 		run(b, func(t *Tracer) int {
 			events := 0
-			for batch := range t.collector.out {
+			for batch := range t.collector.Batches() {
 				events += len(batch.Events)
-				select {
-				case t.collector.free <- batch:
-				default:
-				}
+				t.collector.Reuse(batch)
 			}
 			return events
 		})
@@ -276,17 +275,17 @@ func BenchmarkAttach(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		k := &kernel{}
-		if err := errors.Join(k.load(p, cpus), k.openRings(p, cpus)); err != nil {
+		k := &kernel{probes: probe.New(p)}
+		if err := errors.Join(k.programs.Load(p, cpus), k.rings.open(p, &k.programs, cpus)); err != nil {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		if err := k.probe(p, false); err != nil {
+		if err := errors.Join(k.probes.Start(), k.attachProbes(p)); err != nil {
 			b.Fatal(err)
 		}
 		s.add("attach-ms", float64(time.Since(start).Microseconds())/1000)
 		start = time.Now()
-		if err := k.detach(); err != nil {
+		if err := k.probes.Detach(); err != nil {
 			b.Fatal(err)
 		}
 		s.add("detach-ms", float64(time.Since(start).Microseconds())/1000)

@@ -68,7 +68,7 @@ func measureTables(b *testing.B, pid int) {
 	for b.Loop() {
 		p := planFor(b, plan.Options{PID: pid, Depth: plan.DefaultDepth})
 		k := &kernel{}
-		if err := k.load(p, cpus); err != nil {
+		if err := k.programs.Load(p, cpus); err != nil {
 			b.Fatal(err)
 		}
 		register(b, s, k, p)
@@ -86,7 +86,7 @@ func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 	b.Helper()
 	before := ownMemory(b)
 	start, busy := time.Now(), cpu(b)
-	if err := k.register(p); err != nil {
+	if err := k.unwinding.register(p, &k.programs); err != nil {
 		b.Fatal(err)
 	}
 	spent := float64(time.Since(start).Microseconds()) / 1000
@@ -94,9 +94,9 @@ func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 	peak := peakRSS(b)
 	after := ownMemory(b)
 	rows := float64(rowsOf(k))
-	s.add("files", float64(len(k.tables.Files)))
+	s.add("files", float64(len(k.unwinding.tables.Files)))
 	s.add("krows", rows/1000)
-	s.add("rules", float64(len(k.tables.Known)))
+	s.add("rules", float64(len(k.unwinding.tables.Known)))
 	s.add("ms", spent)
 	s.add("ms/100krows", spent/rows*100_000)
 	s.add("cpu-ms", float64(busy.Microseconds())/1000)
@@ -108,7 +108,7 @@ func register(b *testing.B, s samples, k *kernel, p *plan.Plan) {
 
 // rowsOf returns the number of rows in the kernel.
 func rowsOf(k *kernel) (n int) {
-	for _, t := range k.tables.Files {
+	for _, t := range k.unwinding.tables.Files {
 		n += int(t.Rows)
 	}
 	return n
@@ -118,16 +118,16 @@ func rowsOf(k *kernel) (n int) {
 // and for the maps that hold them.
 func kernelMemory(b *testing.B, k *kernel) uint64 {
 	b.Helper()
-	total := memlock(b, k.objects.Tables) + memlock(b, k.objects.Rules) + memlock(b, k.objects.Spaces)
+	total := memlock(b, k.programs.Tables) + memlock(b, k.programs.Rules) + memlock(b, k.programs.Spaces)
 	inner := func(outer *ebpf.Map, slot uint32) {
 		m := innerMap(b, outer, slot)
 		defer m.Close()
 		total += memlock(b, m)
 	}
-	inner(k.objects.Spaces, k.follower.Space.Slot)
-	for _, t := range k.tables.Files {
+	inner(k.programs.Spaces, k.unwinding.follower.Space.Slot)
+	for _, t := range k.unwinding.tables.Files {
 		if t.Rows > 0 {
-			inner(k.objects.Tables, t.Slot)
+			inner(k.programs.Tables, t.Slot)
 		}
 	}
 	return total
@@ -269,7 +269,7 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 		case library = <-mapped:
 		case <-ticker.C:
 			old := process.Target.Epoch
-			if err := k.objects.Targets.Lookup(pid, &process); err != nil {
+			if err := k.programs.Targets.Lookup(pid, &process); err != nil {
 				b.Fatal(err)
 			}
 			if process.Target.Epoch != old {
@@ -291,7 +291,7 @@ func inPlace(b *testing.B, k *kernel, pid uint32, mapped <-chan *trace.Record) u
 // spaceOf returns the mappings of a process as the programs have them.
 func spaceOf(b *testing.B, k *kernel, target object.ProbeTarget) []object.ProbeMapping {
 	b.Helper()
-	space := innerMap(b, k.objects.Spaces, target.Space)
+	space := innerMap(b, k.programs.Spaces, target.Space)
 	defer space.Close()
 	code := make([]object.ProbeMapping, space.MaxEntries()-1)
 	for i := range code {

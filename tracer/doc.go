@@ -3,8 +3,11 @@
 //
 // The packages from top to bottom; each imports only those after it:
 //
-//   - tracer opens, reads and closes a trace: it loads the programs and attaches the probes
-//     ([Open]), the collector polls the rings, the governor keeps to a rate limit
+//   - tracer opens, reads and closes a trace ([Open])
+//   - collector polls the rings and passes events on in batches
+//   - governor keeps to a rate limit, and moves probes to threads that continue
+//   - probe attaches the probes
+//   - programs loads the BPF programs and switches them on and off
 //   - record turns ordered events into records
 //   - tables keeps unwind tables in the kernel
 //   - order merges the kernel's events into one order, and counts losses

@@ -99,7 +99,7 @@ func undisturbed(t *testing.T, all []way, missed bool, command func() *exec.Cmd)
 				t.Errorf("%d × %s", s.Lost[order.LossMissedReturn], order.LossMissedReturn)
 			}
 			s.Lost[order.LossMissedReturn] = 0
-			if r.tracer.plan.Mechanism() == host.MechanismPerf {
+			if r.tracer.plan.Mechanisms.Attach == host.MechanismPerf {
 				s.Lost[order.LossProbesMoved] = 0 // the main thread may end before the others do
 			}
 			if n := s.Losses(); n > 0 {

@@ -131,7 +131,7 @@ func TestNoHeapGrowth(t *testing.T) {
 	if n := len(ofKind(records, trace.KindHeapGrow)); n != 0 {
 		t.Errorf("%d growths in the trace", n)
 	}
-	if n := len(r.tracer.Plan().Growths()); n != 0 {
+	if n := len(r.tracer.Plan().Memory.Growths); n != 0 {
 		t.Errorf("%d calls have probes", n)
 	}
 }

@@ -82,7 +82,7 @@ func TestMainThreadEndsFirst(t *testing.T) {
 			r, report, records := leaderless(t, way.set, someCalls())
 			s := r.tracer.Stats()
 			made := report.Ops["alloc"] + report.Ops["free"]
-			if r.tracer.plan.Mechanism() == host.MechanismMulti {
+			if r.tracer.plan.Mechanisms.Attach == host.MechanismMulti {
 				r.whole()
 				if s.Calls != made {
 					t.Errorf("%d calls recorded, %d made", s.Calls, made)
@@ -219,21 +219,21 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 	}
 	child.Go()
 	tid := waitLeaderless(t, child.PID)
-	b, err := k.breakpoints(tid)
+	b, err := k.probes.Breakpoints(tid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	look := func(when string, want bool) {
 		t.Helper()
-		if missing := b.missing(); missing != want {
+		if missing := b.Missing(); missing != want {
 			t.Errorf("%s: missing: %v", when, missing)
 		}
 	}
 	look("at first", false)
 	passBy(t)
 	look("after another tracer", true)
-	if err := k.hold(p, tid); err != nil {
+	if err := k.probes.Hold(tid); err != nil {
 		t.Error(err)
 	}
 	look("held", false)
@@ -297,7 +297,8 @@ func TestKeeperKilled(t *testing.T) {
 	child.Go()
 	<-enough
 	tid := waitLeaderless(t, child.PID)
-	if err := unix.Kill(r.tracer.kernel.keeper.PID(), unix.SIGKILL); err != nil {
+	holder, _ := r.tracer.kernel.probes.Keeper()
+	if err := unix.Kill(holder, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-r.done; !errors.Is(err, keeper.ErrEnded) {

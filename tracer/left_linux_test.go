@@ -29,6 +29,25 @@ func leaving(t *testing.T, build testutil.Builder, change func(o *plan.Options),
 	return report, records, r.tracer.Stats()
 }
 
+// leftBlocks returns the old blocks of the reallocs that the program left.
+func leftBlocks(report *testutil.Report) map[uint64]bool {
+	left := map[uint64]bool{}
+	for _, c := range report.Calls {
+		if c.Op == "none" {
+			left[c.Old] = true
+		}
+	}
+	return left
+}
+
+// withoutFreesOf returns the records without frees of these blocks by realloc. On a busy
+// machine, a realloc can take so long until it is left that its old block counts as freed.
+func withoutFreesOf(records []*trace.Record, blocks map[uint64]bool) []*trace.Record {
+	return slices.DeleteFunc(records, func(r *trace.Record) bool {
+		return r.Kind == trace.KindCall && r.Call.Op == trace.OpFree && r.Call.Function == "realloc" && blocks[r.Call.ID]
+	})
+}
+
 // checkLost fails the test unless exactly the losses in want were counted.
 func checkLost(t *testing.T, s *record.Stats, want map[order.Loss]int) {
 	t.Helper()
@@ -48,7 +67,7 @@ func TestCallsLeftByLongjmp(t *testing.T) {
 			t.Run(way.name, func(t *testing.T) {
 				const n = 100
 				report, records, s := leaving(t, build, way.set, "jump", n)
-				compare(t, records, report)
+				compare(t, withoutFreesOf(records, leftBlocks(report)), report)
 				checkLost(t, &s, map[order.Loss]int{order.LossMissedReturn: n})
 			})
 		}
@@ -63,15 +82,17 @@ func TestCallsOpenAtATime(t *testing.T) {
 		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
 				const n, places = 20, 8
-				report, records, s := leaving(t, build, way.set, "nest", n)
+				report, all, s := leaving(t, build, way.set, "nest", n)
+				recorded := len(all)
+				records := withoutFreesOf(all, leftBlocks(report))
 				// A malloc has no place from the eighth handler on; its free needs none.
 				report.Calls = slices.DeleteFunc(report.Calls, func(c testutil.Call) bool {
 					return c.Function == "malloc" && c.Size >= places && c.Size <= n
 				})
 				compare(t, records, report)
 				checkLost(t, &s, map[order.Loss]int{order.LossMissedReturn: places, order.LossNesting: n - places + n - places + 1})
-				if s.Unmatched != n-places+1 {
-					t.Errorf("%d frees of blocks that the trace has not, want %d", s.Unmatched, n-places+1)
+				if want := uint64(n - places + 1 + recorded - len(records)); s.Unmatched != want {
+					t.Errorf("%d frees of blocks that the trace has not, want %d", s.Unmatched, want)
 				}
 			})
 		}
@@ -100,7 +121,8 @@ func TestThreadsThatEndInsideACall(t *testing.T) {
 		for _, state := range []plan.State{plan.StateTask, plan.StateHash} {
 			t.Run(fmt.Sprintf("state=%d", state), func(t *testing.T) {
 				const n = 20
-				_, records, s := leaving(t, build, func(o *plan.Options) { o.State = state }, "thread", n)
+				report, all, s := leaving(t, build, func(o *plan.Options) { o.State = state }, "thread", n)
+				records := withoutFreesOf(all, leftBlocks(report))
 				checkLost(t, &s, nil)
 				made, freed := 0, 0
 				live := map[uint64]bool{}

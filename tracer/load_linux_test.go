@@ -16,6 +16,7 @@ import (
 	"rtrace-bpf/tracer/object"
 	"rtrace-bpf/tracer/plan"
 	"rtrace-bpf/tracer/process"
+	"rtrace-bpf/tracer/programs"
 )
 
 // Each program passes the kernel's verifier in each form that this kernel can need. The
@@ -52,12 +53,12 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			k := &kernel{}
-			defer k.Close()
-			if err := k.load(p, []int{0}); err != nil {
+			var loaded programs.Programs
+			defer loaded.Close()
+			if err := loaded.Load(p, []int{0}); err != nil {
 				t.Fatal(err, lastOf(err))
 			}
-			all := &k.objects.ProbePrograms
+			all := &loaded.ProbePrograms
 			for _, x := range []struct {
 				name    string
 				program *ebpf.Program

@@ -103,7 +103,7 @@ func TestNewGenerationsLoseNothing(t *testing.T) {
 		case <-child.Exited():
 			running = false
 		default:
-			if err := r.tracer.kernel.renew(); err != nil {
+			if err := r.tracer.kernel.programs.Switch.Renew(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -166,11 +166,11 @@ func TestKernelsThatLackSomething(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			if p.State != test.state || p.Mechanism() != test.attach {
-				t.Errorf("state %d by %s, want %d by %s", p.State, p.Mechanism(), test.state, test.attach)
+			if p.Mechanisms.State != test.state || p.Mechanisms.Attach != test.attach {
+				t.Errorf("state %d by %s, want %d by %s", p.Mechanisms.State, p.Mechanisms.Attach, test.state, test.attach)
 			}
-			if want := max(test.sites, plan.SitesCookie); p.Sites != want {
-				t.Errorf("sites known by %d, want %d", p.Sites, want)
+			if want := max(test.sites, plan.SitesCookie); p.Mechanisms.Sites != want {
+				t.Errorf("sites known by %d, want %d", p.Mechanisms.Sites, want)
 			}
 		})
 	}

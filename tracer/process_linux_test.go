@@ -55,7 +55,7 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *plan.Optio
 	states := 0
 	r := watched(t, child.PID, change, func(r *recording, rec *trace.Record) {
 		var state object.ProbeThread
-		if rec.Kind == trace.KindCall && r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(rec.TID), &state) == nil {
+		if rec.Kind == trace.KindCall && r.tracer.kernel.programs.ThreadsByTid.Lookup(uint32(rec.TID), &state) == nil {
 			states++
 		}
 	})
@@ -67,7 +67,7 @@ func deadThreads(t *testing.T, build testutil.Builder, change func(o *plan.Optio
 	r.done <- nil // for end, which receives it
 	for _, tid := range report.TIDs {
 		var state object.ProbeThread
-		if err := r.tracer.kernel.objects.ThreadsByTid.Lookup(uint32(tid), &state); !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := r.tracer.kernel.programs.ThreadsByTid.Lookup(uint32(tid), &state); !errors.Is(err, ebpf.ErrKeyNotExist) {
 			t.Errorf("thread %d has ended, but: %v", tid, err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestStop(t *testing.T) {
 	// The programs must be off at once: the collector switches them off only when it gets
 	// to it, and never if nothing reads its batches.
 	var on uint32
-	if err := r.tracer.kernel.objects.Enabled.Get(&on); err != nil || on != 0 {
+	if err := r.tracer.kernel.programs.Enabled.Get(&on); err != nil || on != 0 {
 		t.Errorf("after Stop the programs are still on (%d, %v)", on, err)
 	}
 	records := r.end()

@@ -84,7 +84,7 @@ func oneRound(t *testing.T, pid int) record.Stats {
 		t.Fatal(err)
 	}
 	made := testutil.KernelObjectsOf(t, os.Getpid())
-	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.Mechanism() == host.MechanismMulti && len(made.Links) == 0) {
+	if len(made.Programs) == 0 || len(made.Maps) == 0 || (tracer.plan.Mechanisms.Attach == host.MechanismMulti && len(made.Links) == 0) {
 		t.Fatalf("the tracer has nothing in the kernel: %+v", made)
 	}
 	if code := testutil.CodeOf(t, pid); len(code.Changed) == 0 || code.Uprobes > 1 {

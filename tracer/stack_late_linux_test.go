@@ -19,7 +19,7 @@ func afterwards(c *trace.Call) bool { return c.Size >= 30000 && c.Size < 30500 }
 // covers reports whether the programs have the tables of all frames by now. Before that,
 // stacks are unwound from copies while there is room for them.
 func (r *recording) covers(frames []uint64) bool {
-	c := &r.tracer.stream.Coverage
+	c := r.tracer.stream.Coverage()
 	return !c.Doubtful() && len(c.Pending) == 0 && !slices.ContainsFunc(frames, func(addr uint64) bool {
 		return !c.Trusts(addr, true)
 	})

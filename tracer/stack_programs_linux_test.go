@@ -185,7 +185,7 @@ func deepStacks(t *testing.T, build testutil.Builder, bounded bool) {
 	}
 	more := len(first.log[0].Frames) - 100 // number of frames in addition to the nested ones
 	limits := []int{plan.DefaultDepth, plan.MaxBounded}
-	if !first.tracer.Plan().Bounded {
+	if !first.tracer.Plan().Mechanisms.Bounded {
 		limits = append(limits, 200, plan.MaxDepth)
 	}
 	if !testutil.Sweep(t) {
@@ -244,7 +244,7 @@ func stacksAreVerified(t *testing.T, build testutil.Builder) {
 					t.Errorf("%d of %d stacks differ", s.VerifyDiffers, s.Verified)
 				}
 				verified += s.Verified
-				c := &r.tracer.stream.Coverage
+				c := r.tracer.stream.Coverage()
 				t.Logf("%d of %d stacks were verified; %+v, stale %v, pending %v", s.Verified, n, s.Work, c.Stale, c.Pending)
 			})
 		}

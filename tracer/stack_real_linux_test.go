@@ -56,7 +56,7 @@ func tallied(t *testing.T, way plan.Unwind, child *testutil.Child, work func()) 
 		t.Fatalf("attach: %+v", err)
 	}
 	c := &tally{others: map[string]int{}}
-	if p.Bounded {
+	if p.Mechanisms.Bounded {
 		c.bounded = plan.MaxBounded
 	}
 	done := make(chan error, 1)

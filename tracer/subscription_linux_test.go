@@ -68,6 +68,8 @@ func TestOthersFillNoBuffers(t *testing.T) {
 			if got := sidebandBytes(s); (got > 0) != test.some {
 				t.Errorf("%v of the buffers is full", got)
 			}
+			s.Poll(nil)
+			s.Dropped = false
 			traced.Go()
 			traced.Ready()
 			maps := 0
@@ -76,7 +78,8 @@ func TestOthersFillNoBuffers(t *testing.T) {
 					maps++
 				}
 			}
-			if maps != 100 {
+			// With the records of the whole machine, a busy one can fill the buffers meanwhile.
+			if maps != 100 && !(test.some && s.Dropped) {
 				t.Errorf("%d mappings of the process, want 100", maps)
 			}
 		})

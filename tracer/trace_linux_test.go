@@ -168,10 +168,11 @@ func TestMinSize(t *testing.T) {
 
 func minSize(t *testing.T, build testutil.Builder) {
 	const limit = 300
+	every := build(t, "every")
 	_, report, records := traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "alloc"), "2", "1000", "log")
 	compare(t, records, &testutil.Report{Calls: limited(report.Calls, limit)})
 	// Each function, including realloc without an old block.
-	_, report, records = traceRun(t, func(o *plan.Options) { o.MinSize = limit }, build(t, "every"))
+	_, report, records = traceRun(t, func(o *plan.Options) { o.MinSize = limit }, every)
 	compare(t, canonical(records), &testutil.Report{Calls: limited(canonicalCalls(report.Calls), limit)})
 }
 

@@ -4,16 +4,20 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/collector"
+	"rtrace-bpf/tracer/governor"
 	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/plan"
 	"rtrace-bpf/tracer/process"
 	"rtrace-bpf/tracer/record"
 )
+
+// ErrEnded reports that the recording has ended.
+var ErrEnded = collector.ErrEnded
 
 // Tracer records the allocator calls of a running process. It is a trace.Reader whose
 // times are those of CLOCK_MONOTONIC, in ns. ReadRecord waits for the next record. After
@@ -24,7 +28,8 @@ import (
 type Tracer struct {
 	plan      *plan.Plan
 	kernel    *kernel
-	collector *collector
+	collector *collector.Collector
+	governor  *governor.Governor
 	stream    *record.Stream
 	running   sync.WaitGroup
 	ticker    *time.Ticker
@@ -48,61 +53,46 @@ func Open(p *plan.Plan) (*Tracer, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	t := &Tracer{plan: p, kernel: k, ticker: time.NewTicker(plan.TickInterval)}
-	t.collector, err = newCollector(k.sources, k.sideband, p.Target)
-	if err != nil {
+	t.governor = governor.New(p.Options.MaxRate, p.Target.PID, p.Target, &k.programs.Switch, k.probes)
+	if err := t.collect(); err != nil {
 		return nil, errors.Join(err, k.Close(), p.Close())
 	}
-	if err := t.collector.watchKeeper(k.keeper.FD()); err != nil {
-		return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
-	}
-	if limit := p.Options.Testing.DrainLimit; limit != 0 {
-		t.collector.limit = limit
-	}
-	if p.Options.Idle != nil {
-		t.collector.longest = pollShortest
-	}
-	t.collector.losses = k.losses
-	t.collector.disable = k.disable
-	t.collector.snapshot = p.Target.Mappings
-	t.collector.follower = k.follower
-	t.collector.functions = k.functions
-	if k.functions != nil {
-		if err := k.functions.follow(t.collector.watchKeeper); err != nil {
-			return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
-		}
-	}
-	t.collector.governor = newGovernor(p.Options.MaxRate, k, p)
 	t.stream = record.NewStream(p, record.StreamLinks{
-		Moved: func(number int, code process.Extent) { t.err = errors.Join(t.err, k.registry.Relocate(number, code)) },
-		Ended: k.forget, Baseline: t.baseline, Installed: k.installed,
+		Moved: func(number int, code process.Extent) { t.err = errors.Join(t.err, k.unwinding.relocate(number, code)) },
+		Ended: k.programs.Forget, Baseline: t.baseline, Installed: k.unwinding.installed,
 	})
-	if k.follower != nil {
-		k.follower.Start()
-	}
-	t.running.Go(t.collector.run)
+	k.unwinding.start()
+	t.running.Go(t.collector.Run)
 	return t, nil
 }
 
-// baseline reads the threads and mappings of the process. They replace the kernel's
-// records from before, so it does not matter if some of those were dropped while the
-// probes were attached and nothing read them. baseline reads again if the process
-// replaced its program meanwhile, or more records were dropped.
-func (t *Tracer) baseline() (b record.Baseline) {
-	const most = 5
-	target, sideband, c := t.plan.Target, t.kernel.sideband, t.collector
-	for range most {
-		c.early = sideband.Poll(c.early)
-		sideband.Settled()
-		b.Time = order.Clock()
-		b.Threads = target.Threads()
-		b.Mappings, _ = target.Mappings() // none if the process has ended, which the trace reports later
-		c.early = sideband.Poll(c.early)
-		if !sideband.Dropped && !slices.ContainsFunc(c.early, func(x order.Side) bool {
-			return x.Kind == order.SideExec && x.Time >= b.Time
-		}) {
-			break
-		}
+// collect makes the collector and has it watch the processes that hold the probes.
+func (t *Tracer) collect() (err error) {
+	k, o := t.kernel, &t.plan.Options
+	links := collector.Links{
+		Sources: k.rings.sources, Sideband: k.sideband, Target: t.plan.Target, Losses: k.losses,
+		Disable: k.programs.Switch.Disable, Follower: k.unwinding.follower, Governor: t.governor,
+		DrainLimit: o.Testing.DrainLimit, Eager: o.Idle != nil,
 	}
+	if k.probes.Functions != nil {
+		links.Functions = k.probes.Functions.Changed
+	}
+	if t.collector, err = collector.New(&links); err != nil {
+		return err
+	}
+	_, keeper := k.probes.Keeper()
+	err = t.collector.WatchKeeper(keeper)
+	if err == nil && k.probes.Functions != nil {
+		err = k.probes.Functions.Follow(t.collector.WatchKeeper)
+	}
+	if err != nil {
+		return errors.Join(err, t.collector.Close())
+	}
+	return nil
+}
+
+func (t *Tracer) baseline() (b record.Baseline) {
+	b.Time, b.Threads, b.Mappings = t.collector.Baseline()
 	return b
 }
 
@@ -122,10 +112,7 @@ func (t *Tracer) ReadRecord(r *trace.Record) error {
 // receive takes the next batch from the collector.
 func (t *Tracer) receive() {
 	if t.batch != nil {
-		select {
-		case t.collector.free <- t.batch:
-		default:
-		}
+		t.collector.Reuse(t.batch)
 		t.batch = nil
 	}
 	b := t.next()
@@ -148,7 +135,7 @@ func (t *Tracer) receive() {
 func (t *Tracer) next() *order.Batch {
 	if idle := t.plan.Options.Idle; idle != nil {
 		select {
-		case b := <-t.collector.out:
+		case b := <-t.collector.Batches():
 			return b
 		default:
 			idle()
@@ -156,7 +143,7 @@ func (t *Tracer) next() *order.Batch {
 	}
 	for {
 		select {
-		case b := <-t.collector.out:
+		case b := <-t.collector.Batches():
 			return b // nil when closed
 		case <-t.ticker.C:
 			if tick := t.plan.Options.Tick; tick != nil {
@@ -188,10 +175,16 @@ func (t *Tracer) finish(r *trace.Record) error {
 // Stop may be called from any goroutine, any number of times.
 func (t *Tracer) Stop() {
 	// Disable at once, because the collector may be waiting for the reader. The collector
-	// calls disable again and reports its error.
-	_ = t.kernel.disable()
-	t.collector.stop()
+	// calls Disable again and reports its error.
+	_ = t.kernel.programs.Switch.Disable()
+	t.collector.Stop()
 }
+
+// Mark puts a mark into the trace: a context record without a bit, so that no call refers
+// to it. All that the process does after Mark returned comes after the mark. Any
+// goroutine may call it while another one calls ReadRecord. The error is ErrEnded if the
+// recording has ended.
+func (t *Tracer) Mark(name string) error { return t.collector.Mark(name) }
 
 // Stats returns the counts for the records that ReadRecord has returned. It must not be
 // called while ReadRecord runs.
@@ -226,20 +219,18 @@ func (t *Tracer) Leave() error {
 
 func (t *Tracer) close(leave bool) error {
 	t.Stop()
-	t.kernel.keeper.Wake()      // the governor may be waiting for the keeper
-	for range t.collector.out { // let the collector end
+	t.kernel.probes.Wake()            // the governor may be waiting for the keeper
+	for range t.collector.Batches() { // let the collector end
 	}
 	t.running.Wait()
-	if g := t.collector.governor; g != nil {
-		g.Close()
-	}
-	if t.kernel.functions != nil {
-		t.kernel.functions.stop()
+	t.governor.Close()
+	if f := t.kernel.probes.Functions; f != nil {
+		f.Stop()
 	}
 	t.ticker.Stop()
 	var err error
-	if leave && t.collector.exited {
-		err = t.kernel.leave()
+	if leave && t.collector.Exited() {
+		err = t.kernel.probes.Leave()
 	}
 	return errors.Join(err, t.collector.Close(), t.kernel.Close(), t.plan.Close())
 }

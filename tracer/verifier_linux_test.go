@@ -92,10 +92,10 @@ type warnings struct {
 func (r *recording) spoil(path string) {
 	r.t.Helper()
 	k := r.tracer.kernel
-	space := k.follower.Space
+	space := k.unwinding.follower.Space
 	i := slices.IndexFunc(space.Code, func(p tables.Placed) bool { return p.Path == path })
 	var rows *ebpf.Map
-	if err := k.objects.Tables.Lookup(space.Code[i].Table.Slot, &rows); err != nil {
+	if err := k.programs.Tables.Lookup(space.Code[i].Table.Slot, &rows); err != nil {
 		r.t.Fatal(err)
 	}
 	defer rows.Close()
@@ -103,7 +103,7 @@ func (r *recording) spoil(path string) {
 	for j := range rows.MaxEntries() {
 		var row object.ProbeRow
 		var rule unwind.Rule
-		if err := errors.Join(rows.Lookup(j, &row), k.objects.Rules.Lookup(row.Rule, &rule)); err != nil {
+		if err := errors.Join(rows.Lookup(j, &row), k.programs.Rules.Lookup(row.Rule, &rule)); err != nil {
 			r.t.Fatal(err)
 		}
 		if rule.Kind() == unwind.SP {
@@ -113,7 +113,7 @@ func (r *recording) spoil(path string) {
 	}
 	for range 3 {
 		most := slices.MaxFunc(slices.Collect(maps.Keys(uses)), func(a, b unwind.Rule) int { return uses[a] - uses[b] })
-		if err := k.objects.Rules.Put(numbers[most], most+1<<40); err != nil {
+		if err := k.programs.Rules.Put(numbers[most], most+1<<40); err != nil {
 			r.t.Fatal(err)
 		}
 		delete(uses, most)

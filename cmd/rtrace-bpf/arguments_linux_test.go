@@ -85,7 +85,7 @@ func TestMistakes(t *testing.T) {
 		"-pid 7":                             "-pid: long names have two hyphens; did you mean --pid?",
 		"-p 1 -e file,mmap":                  "-e file,mmap: no module \"file,mmap\"; did you mean -e file:mmap?",
 		"-p 1 -e memory:fle":                 "-e memory:fle: no module \"fle\"; did you mean -e memory:file?",
-		"-p 1 -e nosuch":                     "-e nosuch: no module \"nosuch\"; --list shows all modules",
+		"-p 1 -e nosuch":                     "-e nosuch: no module \"nosuch\"; rtrace-bpf modules lists all modules",
 		"-p 1 --allocator jemaloc":           "--allocator jemaloc: did you mean --allocator jemalloc?",
 		"-p 1 --attach notes":                "--attach notes: not an attachment; write one as NAME=FILE",
 		"-p 1 --symbol malloc":               "--symbol malloc: not a function and its address; write one as malloc=401136, the address in hexadecimal",

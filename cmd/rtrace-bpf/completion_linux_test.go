@@ -20,7 +20,7 @@ func TestBashCompletion(t *testing.T) {
 	bash := testutil.Installed(t, "bash")
 	dir := t.TempDir()
 	script := filepath.Join(dir, "completion")
-	program := cli.Program{Page: page()}
+	program := completed()
 	if err := os.WriteFile(script, []byte(program.Bash()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,20 @@ func TestBashCompletion(t *testing.T) {
 		{[]string{"-p", ""}, pid, "completion"},
 		{[]string{"--pid", "=", ""}, pid, "completion"},
 		{[]string{"--pid=1," + pid[:1]}, "1," + pid, pid},
-		{[]string{"--toggle", pid}, pid, ""},
+		{[]string{"toggle", "-p", pid}, pid, ""},
+		{[]string{"mark", "--pid=" + pid}, pid, ""},
+		{[]string{"rec"}, "record", "completion"},
+		{[]string{""}, "toggle", "completion"},
+		{[]string{"record", "-p", ""}, pid, "completion"},
+		{[]string{"record", "--form"}, "--format", ""},
+		{[]string{"--form"}, "--format", ""},
+		{[]string{"plan", "--allocator", "je"}, "jemalloc", ""},
+		{[]string{"plan", "--form"}, "", "--format"},
+		{[]string{"top", "--sort", "gr"}, "growth", ""},
+		{[]string{"help", "for"}, "formats", ""},
+		{[]string{"help", "pl"}, "plan", ""},
+		{[]string{"record", "--", "bas"}, "bash", "completion"},
+		{[]string{"record", "--", "bash", "comp"}, "completion", ""},
 		{[]string{"--comm", name[:2]}, name, "completion"},
 		{[]string{"--uid", me.Username[:1]}, me.Username, "completion"},
 		{[]string{"--format", "j"}, "jsonl", "text"},
@@ -82,12 +95,14 @@ func TestOffers(t *testing.T) {
 	nothing := map[string]bool{ // only the user knows the value
 		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "mtrc-words": true,
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
-		"max-rate": true, "max-size": true, "max-processes": true, "verbose": true,
+		"max-rate": true, "max-size": true, "interval": true, "filter": true, "count": true, "rows": true, "max-processes": true, "verbose": true,
 	}
-	for _, group := range page().Flags {
-		for _, f := range group.Flags {
-			if f.Value != "" && (f.Offer.Things == cli.OfferNothing) != nothing[f.Long] {
-				t.Errorf("--%s: offers %v", f.Long, f.Offer)
+	for _, page := range pages() {
+		for _, group := range page.Flags {
+			for _, f := range group.Flags {
+				if f.Value != "" && (f.Offer.Things == cli.OfferNothing) != nothing[f.Long] {
+					t.Errorf("%s --%s: offers %v", page.Name, f.Long, f.Offer)
+				}
 			}
 		}
 	}

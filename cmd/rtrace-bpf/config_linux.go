@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/spf13/pflag"
+
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/cli"
@@ -40,19 +42,28 @@ func (c *config) declare() {
 	c.modules.declare(c.flags.Group("Modules"))
 	c.dotnet.declare(c.flags.Group("Dotnet"))
 	c.stacks.declare(c.flags.Group("Stacks"))
-	c.output.declare(c.flags.Group("Output"))
-	c.format.declare(c.flags.Group("Formats"))
+	output := c.flags.Group("Output")
+	c.output.declare(output)
+	c.format.declare(output, c.flags.Group("Formats"))
 	recording := c.flags.Group("Recording")
 	c.limits.declare(recording)
 	c.buffers.declare(recording)
-	c.remote.declare(c.flags.Group("Another rtrace-bpf"))
 	general := c.flags.Group("General")
 	c.general.declare(general)
 	c.flags.Help(general, "h")
 	hidden := c.flags.Hidden()
+	c.declareReplaced(hidden)
 	c.kernel.declare(hidden)
 	c.originals.declare(&c.flags)
 	c.target.follow.declareOriginals(&c.flags, hidden)
+}
+
+// declareReplaced declares flags that verbs have replaced. Help does not show them.
+func (c *config) declareReplaced(hidden *pflag.FlagSet) {
+	hidden.BoolVar(&c.limits.dryRun, "dry-run", c.limits.dryRun, "") // set by the verb plan
+	hidden.BoolVarP(&c.modules.list, "list", "l", false, "")
+	hidden.VarP((*flags.PID)(&c.remote.toggle), "toggle", "t", "")
+	hidden.Var((*flags.PID)(&c.remote.mark), "mark", "")
 }
 
 // parse reads the command line and the environment, and checks that the flags go

@@ -32,7 +32,7 @@ func newControls(r *reporter) *controls {
 	var err error
 	if c.listener, err = remote.Listen(r.pids, c.remote); err != nil {
 		c.listener = nil
-		r.line.Print("%v; --toggle and --mark do not reach it, SIGUSR1 and SIGUSR2 do", err)
+		r.line.Print("%v; rtrace-bpf toggle and mark do not reach it, SIGUSR1 and SIGUSR2 do", err)
 	}
 	signal.Notify(c.signals, unix.SIGUSR1, unix.SIGUSR2)
 	c.running.Go(c.receiveSignals)

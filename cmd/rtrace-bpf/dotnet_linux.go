@@ -43,7 +43,7 @@ func (d *dotnetFlags) check(c *config) error {
 	case d.alone() && d.perfMap:
 		return errors.New("--dotnet-perf-map is for native stacks, which --dotnet has with --native only")
 	case d.alone() && c.limits.dryRun:
-		return errors.New("--dry-run is about probes, and --dotnet has none without --native")
+		return errors.New("plan and --dry-run are about probes, and --dotnet has none without --native")
 	case d.on && c.limits.maxSize > 0:
 		return errors.New("--max-size does not go with --dotnet")
 	case d.native && !d.on:

@@ -28,8 +28,9 @@ type mtrcFlags struct {
 	words   int // bytes; 0 for those of the process
 }
 
-func (o *formatFlags) declare(f *pflag.FlagSet) {
-	f.Var(flags.Word(&o.name, "", encoder.FormatNames()...), "format", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
+// declare declares the flag for the format in output, and those for its variants in f.
+func (o *formatFlags) declare(output, f *pflag.FlagSet) {
+	output.Var(flags.Word(&o.name, "", encoder.FormatNames()...), "format", "write `FORMAT`: "+encoder.Names()+" (default "+encoder.Default+", with --dotnet nettrace)")
 	f.Var(flags.Word(&o.dialect, "wire", "wire", "document"), "rtrace-dialect", "write sprtrace in this `DIALECT`: wire, as the real tools do, or document, as the protocol text specifies")
 	o.mtrc.declare(f)
 	o.swap.declare(f)

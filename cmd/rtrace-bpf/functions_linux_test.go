@@ -121,10 +121,10 @@ var namedFunctions = []string{
 	"--function=:again(d)x", "--function=:first(d)d", "--function=:second(d)d", "--function=:through(pd)d", "--function=:leaper(d)d",
 }
 
-// TestNamedFunctions compares the traced calls of selected functions with those that the
+// TestFunctionTracing compares the traced calls of selected functions with those that the
 // program prints: of all threads, with arguments and results, nested, and with tail calls.
 // A call that longjmp leaves has no end.
-func TestNamedFunctions(t *testing.T) {
+func TestFunctionTracing(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		for name, way := range map[string][]string{
 			"auto": nil, "perf": {"--mechanism=perf"}, "addresses": {"--mechanism=perf", "--sites=address"},
@@ -194,10 +194,10 @@ func namedValues(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// TestNamedFunctionsOfCxx checks traced C++ functions that exceptions leave, and a function
+// TestFunctionTracingOfCxx checks traced C++ functions that exceptions leave, and a function
 // of the C library. Probes at their return instructions record the ends of the C++
 // functions.
-func TestNamedFunctionsOfCxx(t *testing.T) {
+func TestFunctionTracingOfCxx(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		const rounds = 40
 		child := waitingOf(t, build, "functions_cxx", fmt.Sprint(rounds))
@@ -218,10 +218,10 @@ func TestNamedFunctionsOfCxx(t *testing.T) {
 	})
 }
 
-// TestNamedFunctionsOfLaterLibrary checks functions of a library that is mapped while
+// TestFunctionTracingOfLaterLibrary checks functions of a library that is mapped while
 // recording. If the option has its path, the trace has every call. If it has its name, the
 // trace begins when the tracer notices the library, and the command reports that.
-func TestNamedFunctionsOfLaterLibrary(t *testing.T) {
+func TestFunctionTracingOfLaterLibrary(t *testing.T) {
 	plug := testutil.Build(t, "plug", "-shared", "-fPIC")
 	const rounds = 20
 	t.Run("path", func(t *testing.T) {
@@ -291,9 +291,9 @@ func checkLeakCalls(t *testing.T, trace string, pid, first, last int) {
 	}
 }
 
-// TestNamedFunctionsRefused checks that impossible selections are refused in one line,
+// TestFunctionTracingRefused checks that impossible selections are refused in one line,
 // before the process has any probe.
-func TestNamedFunctionsRefused(t *testing.T) {
+func TestFunctionTracingRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"--function :main()d":                            "go with --format swap",
 		"--format jsonl --fbi :main@1=rax/8":             "go with --format swap",

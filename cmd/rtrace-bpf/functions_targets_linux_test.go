@@ -23,11 +23,11 @@ func functionsOf(t *testing.T, r *running, pid int) *functionTrace {
 	return readFunctions(t, filepath.Join(r.dir, fmt.Sprintf("rtrace-raw-%d-0.swap", pid)))
 }
 
-// TestNamedFunctionsUnderSeccomp traces processes that die if they make other system calls
+// TestFunctionTracingUnderSeccomp traces processes that die if they make other system calls
 // than a few. Either all their calls are traced, and they make as many as without a tracer,
 // or they are refused because the kernel's return probes would violate the filter, and live
 // on.
-func TestNamedFunctionsUnderSeccomp(t *testing.T) {
+func TestFunctionTracingUnderSeccomp(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		mechanisms := []string{"auto", "perf"}
 		if !testutil.Sweep(t) {
@@ -66,11 +66,11 @@ func sandboxedCalls(t *testing.T, build testutil.Builder, sandbox, mechanism str
 	sameCalls(t, functionsOf(t, r, child.PID).calls, want)
 }
 
-// TestNamedFunctionsWithoutMainThread checks a process whose main thread ends before the
+// TestFunctionTracingWithoutMainThread checks a process whose main thread ends before the
 // others. Their later calls are traced with uprobe_multi. Perf events end with the main
 // thread (docs/loss.md), so only its own calls are compared. The end of a thread unwinds
 // its stack, so a function that jumps through a pointer is refused in such a process.
-func TestNamedFunctionsWithoutMainThread(t *testing.T) {
+func TestFunctionTracingWithoutMainThread(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		// The program is static, so that other tracers of this machine do not affect it.
 		static := func(t testing.TB, name string, flags ...string) string {
@@ -131,7 +131,7 @@ func tryToRecord(t *testing.T, child *testutil.Child, args ...string) (r *runnin
 }
 
 // A tracer in a container numbers threads as the container does.
-func TestNamedFunctionsInPIDNamespace(t *testing.T) {
+func TestFunctionTracingInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	exe, err := os.Executable()
 	if err != nil {
@@ -160,7 +160,7 @@ func TestNamedFunctionsInPIDNamespace(t *testing.T) {
 }
 
 // A tracer outside a container uses the numbers that threads have there.
-func TestNamedFunctionsOfContainer(t *testing.T) {
+func TestFunctionTracingOfContainer(t *testing.T) {
 	testutil.EachWidth(t, func(t *testing.T, build testutil.Builder) {
 		testutil.NeedBPF(t)
 		const threads, rounds = 2, 30

@@ -1,94 +1,169 @@
 package main
 
-import "rtrace-bpf/internal/cli"
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 
-// page is the help.
-func page() *cli.Page {
-	var fresh config
-	fresh.declare()
+	"rtrace-bpf/internal/cli"
+)
+
+// overview is the help of the program itself.
+func overview() *cli.Page {
+	list := cli.List{Title: "Verbs"}
+	for _, v := range verbs() {
+		list.Rows = append(list.Rows, cli.ListRow{Name: v.name, Text: v.page().Summary})
+	}
+	topics := cli.List{Title: "Topics"}
+	for _, g := range recordPage().Flags {
+		if g.Title != "General" {
+			topics.Rows = append(topics.Rows, cli.ListRow{Name: cli.TopicOf(g.Title), Text: topicTexts[g.Title]})
+		}
+	}
 	return &cli.Page{
 		Name:     name,
 		Command:  true,
 		Summary:  "trace the allocations of running processes, or of a command from its start",
-		Synopsis: []string{"-p PID [flags]", "[flags] -- COMMAND [ARGUMENT...]", "[--comm NAME] [--cgroup PATH] [--uid USER] [flags]", "--wait --comm NAME [flags]", "--dotnet -p PID [flags]", "--toggle PID", "--mark PID NAME"},
+		Synopsis: []string{"[record] -p PID [flags]", "[record] [flags] -- COMMAND [ARGUMENT...]", "VERB [flags]", "help [VERB|TOPIC]", "--version"},
 		Intro: "Records every allocation and free of a running process with its stack, until Ctrl-C, the end of the process or --duration. " +
-			"The process is not restarted. The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace.",
-		About: about,
-		Flags: fresh.flags.Usage(),
-		Common: []cli.ListRow{
-			{Name: "pid", Text: "trace this process; separate several with commas"},
-			{Name: "comm", Text: "trace all processes with this name"},
-			{Name: "follow-forks", Text: "also trace the processes that they start"},
-			{Name: "duration", Text: "end after this time, such as 10s or 5m"},
-			{Name: "min-size", Text: "leave out smaller blocks"},
-			{Name: "output", Text: "write to this new file or directory"},
-			{Name: "format", Text: "sprtrace (default), text, jsonl, mtrc, swap, nettrace"},
-			{Name: "max-rate", Text: "pause when a process makes more calls a second"},
-			{Name: "max-size", Text: "end before a trace is larger"},
-			{Name: "dry-run", Text: "print what would be probed, and exit"},
-			{Name: "quiet", Text: "print errors only"},
-		},
+			"The process is not restarted. Without a verb, rtrace-bpf records.",
+		About: "Without a verb, rtrace-bpf does what record does: rtrace-bpf -p PID records. VERB --help prints the most important flags of a verb on one screen, " +
+			"help VERB explains it, and help TOPIC explains one part of record.\n\n" +
+			"What follows -- is a command, whatever its name is: rtrace-bpf -- plan traces the program plan.",
+		Lists:  []cli.List{list, topics},
+		Common: overviewRows(list.Rows),
 		Examples: []cli.Example{
 			{Does: "trace until Ctrl-C, then print what is still live, and where it was allocated", Command: "sudo rtrace-bpf -p 4711; rtrace leaks -r rtrace-raw-4711-0"},
 			{Does: "trace a command from its first call to its end", Command: "sudo rtrace-bpf -o app.trace -- ./app --flag"},
-			{Does: "trace a shell script, and each program that it starts", Command: "sudo rtrace-bpf --follow-forks -o traces/ -- ./script.sh"},
-			{Does: "trace the workers of a web server for a minute, each into its own file", Command: "sudo rtrace-bpf --comm nginx --uid www-data --duration 1m -o /var/tmp"},
-			{Does: "trace the next sqlite3 that anybody starts, from its first call", Command: "sudo rtrace-bpf --wait --comm sqlite3 -o sqlite3.trace"},
-			{Does: "watch the calls of ten seconds", Command: "sudo rtrace-bpf -p 4711 --duration 10s --format text -o -"},
-			{Does: "trace one phase of a program: switch tracing on before it and off after it", Command: "sudo rtrace-bpf -p 4711 --start-paused & sudo rtrace-bpf --toggle 4711; sleep 10; sudo rtrace-bpf --toggle 4711"},
-			{Does: "see what is left of the blocks that were allocated since a mark", Command: "sudo rtrace-bpf --mark 4711 loaded; sleep 60; sudo kill -INT $(pgrep -f 'rtrace-bpf -p 4711'); rtrace leaks --from loaded rtrace-raw-4711-0"},
-			{Does: "see which objects a .NET program allocates", Command: "rtrace-bpf --dotnet -p 4711 --duration 1m -o app.nettrace; rtrace stacks app.nettrace"},
-			{Does: "see native and managed allocations of a .NET program in one trace", Command: "sudo rtrace-bpf --dotnet --native -p 4711 --duration 1m -o app.nettrace; rtrace stacks app.nettrace"},
-			{Does: "show each event as mptrace does while the program runs", Command: "sudo rtrace-bpf -p 4711 -q --format mtrc -o - | rtrace mptrace -v -s -"},
+			{Does: "see where the probes would go", Command: "sudo rtrace-bpf plan -p 4711"},
 		},
-		Exit: []cli.ExitRow{
-			{Code: cli.OK, Text: "done; traces normally end with Ctrl-C, the end of the process, --duration or --max-size"},
-			{Code: cli.Failed, Text: "at least one recording failed, no process could be traced, or events were lost under --strict"},
-			{Code: cli.Usage, Text: "the command line is wrong"},
-			{Code: cli.Incomplete, Text: "done, but something is missing: events, which the summary counts with the reasons; events during a pause for --max-rate; or processes that could not be traced or that ran untraced"},
-			{Code: ownFailure, Text: "with a command: rtrace-bpf failed, or its command line is wrong; events lost under --strict give 1, and other missing events do not change the exit status"},
-			{Code: notExecutable, Text: "with a command: the command cannot be executed"},
-			{Code: notFound, Text: "with a command: the command was not found"},
-			{Code: 128, Text: "with a command, plus n: signal n ended the command; any other code is the command's own"},
-		},
+		More: name + " --help=all, VERB --help, help TOPIC: " + strings.Join(topicNames(), ", "),
+		Exit: recordPage().Exit,
 	}
 }
 
-// about is the long description.
-const about = "Attaches to the allocators of a running process, without restarting it: the C library's, jemalloc, tcmalloc, mimalloc and others, " +
-	"whether linked, preloaded or static in the program. Records every allocation and free with its stack until Ctrl-C, the end of the process or --duration. " +
-	"The trace goes to rtrace-raw-PID-N in the current directory; read it with rtrace. " +
-	"Anything that the format cannot represent goes to the same name with .side. " +
-	"A second Ctrl-C leaves out events that are still in the buffers. A third one ends rtrace-bpf before the files are complete.\n\n" +
-	"Several processes are traced at the same time, each into its own trace. --comm, --cgroup and --uid restrict each other: " +
-	"a process must match one of the names, one of the cgroups and one of the users, as far as these are given. " +
-	"Processes of -p are traced in addition. Processes that start later are not traced, and neither is rtrace-bpf itself. " +
-	"--follow-forks adds the processes that the traced ones start from then on, and ends when all of them have ended. " +
-	"If a process cannot be traced, rtrace-bpf reports it and continues with the others.\n\n" +
-	"A command after -- is started, and held until the probes are attached, so that the trace contains the allocations of constructors, including those of its libraries. " +
-	"It runs with the user, directory, streams and limits of rtrace-bpf: under sudo, as root. " +
-	"If the command executes another program, tracing continues if that uses the same allocator's file. Its children are traced with --follow-forks only. " +
-	"rtrace-bpf waits for the command, even if the trace has ended before, and exits with its exit status. " +
-	"Ctrl-C goes to the command, and the trace continues as long as the command runs. " +
-	"SIGTERM to rtrace-bpf ends the trace and is forwarded to the command. A command that cannot be traced is not run.\n\n" +
-	"With --wait, rtrace-bpf traces the next process that executes a program under the name of --comm, in the same way, regardless of which process starts it. " +
-	"For a script, its own name counts, not that of its interpreter. Running processes and the names of threads do not match. If several processes start at the same time, one is traced, and the others run normally. " +
-	"The process is held in the kernel for a moment, and then by rtrace-holder, which traces it as a debugger does and releases it if rtrace-bpf ends or is stopped. " +
-	"If that comes too late, as on a machine with one processor, rtrace-bpf stops the process with a signal before its first instruction, and reports it: " +
-	"its parent can see that, and a shell with job control considers it stopped. A process that cannot be traced runs on. In a pid namespace, processes outside of it do not match.\n\n" +
-	"SIGUSR1 to rtrace-bpf, or --toggle in another rtrace-bpf, switches tracing of all its processes off and on again. " +
-	"While tracing is off, the processes have no probes. Each time tracing is switched on, a new file begins for each process; it does not contain blocks that were " +
-	"allocated before. SIGUSR2 or --mark sets a mark in the trace; rtrace leaks --from and --to select a part of the trace by its marks. " +
-	"If -o names a file, it takes one trace only.\n\n" +
-	"Files, and a directory that is created for them, can be read by their owner only. Under sudo, the owner is the user who called it.\n\n" +
-	"MTRC is written when the recording has ended. Until then the records are in a temporary file without a " +
-	"name, in the directory of the output, and are lost if rtrace-bpf is killed. A stream (-o -) is written at " +
-	"once, with the names of functions and without lines.\n\n" +
-	"With --dotnet, the trace contains events of the .NET runtime, which come through its diagnostics socket: " +
-	"the allocated objects, one for about every 100 KB, with the managed stack. Nettrace is written " +
-	"as the runtime sends it; for other formats, rtrace-bpf converts it. This needs no right except to be the user of the process. " +
-	"After the end of the recording, rtrace-bpf reads at most 512 MiB of events; if there are more, the exit status is 3. " +
-	"With --native, the allocator is traced as well. Both are one trace on one clock, in nettrace or jsonl, and the names of the runtime's methods " +
-	"are also used for compiled code in native stacks. Because the runtime sends events late, the trace is written when the recording has ended: until then " +
-	"it is in temporary files without names, as for MTRC.\n\n" +
-	"Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; if a kernel requires more, the error names it."
+// shortTexts are summaries of verbs that fit into a line of the brief help.
+var shortTexts = map[string]string{
+	"record":  "record every call, into a trace (without a verb, too)",
+	"explain": "show where the resident memory is, without probes",
+	"top":     "show who allocates and what stays live, while it happens",
+	"plan":    "print what record would probe, and touch nothing",
+	"modules": "list what record -e can trace besides memory",
+}
+
+// overviewRows returns the rows of the brief help: the verbs, and flags that most people
+// need.
+func overviewRows(verbs []cli.ListRow) []cli.ListRow {
+	rows := slices.Clone(verbs)
+	for i := range rows {
+		rows[i].Text = cmp.Or(shortTexts[rows[i].Name], rows[i].Text)
+	}
+	return append(rows,
+		cli.ListRow{Name: "-p, --pid PID", Text: "this process; separate several with commas"},
+		cli.ListRow{Name: "    --comm NAME", Text: "all processes with this name"},
+	)
+}
+
+// topicTexts describe the topics of help: groups of flags of record.
+var topicTexts = map[string]string{
+	"What is traced": "which processes; commands, --wait and --follow-forks",
+	"Allocators":     "which allocators, which calls, the state of the heap",
+	"Modules":        "other resources than memory, and functions of your own",
+	"Dotnet":         "the events of a .NET runtime",
+	"Stacks":         "how deep, and how they are found",
+	"Output":         "where traces go",
+	"Formats":        "the formats of traces, and flags for one of them",
+	"Recording":      "when a recording begins, pauses and ends; buffers",
+}
+
+// topicNames returns the names of the topics of help that are groups of flags.
+func topicNames() []string {
+	var names []string
+	for _, g := range recordPage().Flags {
+		if g.Title != "General" {
+			names = append(names, cli.TopicOf(g.Title))
+		}
+	}
+	return names
+}
+
+// helpPage is the help of help.
+func helpPage() *cli.Page {
+	return &cli.Page{
+		Name: name + " help", Summary: "explain a verb or a topic", Synopsis: []string{"[VERB|TOPIC]"},
+		About: "Without an argument, lists the verbs and topics. With a verb, explains the verb and lists its flags. " +
+			"With a topic, explains one part of record, such as formats or dotnet; the topic all is everything.",
+		Examples: []cli.Example{
+			{Does: "list the flags of record", Command: name + " help record"},
+			{Does: "list the flags that are about formats", Command: name + " help formats"},
+		},
+		Exit: plainExit,
+	}
+}
+
+// helpVerb is the verb that explains verbs and topics.
+func helpVerb(_ context.Context, s cli.Streams, args []string, _ settings) cli.ExitCode {
+	return cli.Report(s.Err, name, writeHelp(s.Out, args))
+}
+
+func writeHelp(w io.Writer, args []string) error {
+	switch {
+	case len(args) == 0:
+		return overview().WriteText(w)
+	case len(args) > 1:
+		return cli.Usagef("help takes one verb or topic")
+	case strings.HasPrefix(args[0], "-"):
+		return helpPage().WriteHelp(w, cli.Brief)
+	}
+	word := args[0]
+	v, isVerb := findVerb(word)
+	isTopic := slices.Contains(recordPage().Topics(), word)
+	var b bytes.Buffer
+	if isVerb {
+		if err := general(v.page()).WriteText(&b); err != nil {
+			return err
+		}
+	}
+	if isVerb && isTopic {
+		b.WriteString("\nIn " + name + " record:\n\n")
+	}
+	if isTopic {
+		if err := recordPage().WriteHelp(&b, word); err != nil {
+			return err
+		}
+	}
+	if b.Len() == 0 {
+		all := slices.Concat(verbNames(), recordPage().Topics())
+		if meant := cli.Nearest(word, all); meant != "" {
+			return cli.Usagef("%s: there is no such verb or topic; did you mean %s help %s?", cli.Word(word), name, meant)
+		}
+		return cli.Usagef("%s: there is no such verb or topic; there are %s", cli.Word(word), strings.Join(all, ", "))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// ofTheirOwn are groups of flags that only their topics list.
+var ofTheirOwn = []string{"Modules", "Dotnet", "Formats"}
+
+// general returns a page without the groups of flags that only their topics list, and names
+// these.
+func general(page *cli.Page) *cli.Page {
+	p := *page
+	var left []string
+	p.Flags = slices.DeleteFunc(slices.Clone(p.Flags), func(g cli.FlagGroup) bool {
+		if slices.Contains(ofTheirOwn, g.Title) {
+			left = append(left, cli.TopicOf(g.Title))
+			return true
+		}
+		return false
+	})
+	if len(left) > 0 {
+		p.About += fmt.Sprintf("\n\nMore flags: %s help %s.", name, strings.Join(left, ", "+name+" help "))
+	}
+	return &p
+}

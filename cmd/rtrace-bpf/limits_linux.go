@@ -21,7 +21,7 @@ type limitFlags struct {
 	maxSize     flags.Size    // of a trace; 0 for no limit
 	strict      bool
 	startPaused bool
-	dryRun      bool
+	dryRun      bool // print the plan only
 	readyFile   string
 }
 
@@ -34,7 +34,6 @@ func (l *limitFlags) declare(f *pflag.FlagSet) {
 	f.Var(&l.maxSize, "max-size", "end the recording of a process before its trace and the files that belong to it exceed `BYTES` (suffixes K, M, G); for mtrc in a file, the limit is for the data that is kept until the trace is written")
 	f.BoolVar(&l.strict, "strict", false, "end at the first lost event, with exit status 1")
 	f.BoolVar(&l.startPaused, "start-paused", false, "start with tracing switched off")
-	f.BoolVar(&l.dryRun, "dry-run", false, "print what would be probed, where and how, and exit")
 	f.StringVar(&l.readyFile, "ready-file", "", "create the file `PATH` when the probes of all processes are attached")
 }
 

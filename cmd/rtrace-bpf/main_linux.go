@@ -4,15 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"sync/atomic"
 	"syscall"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
@@ -71,44 +67,14 @@ func (env *settings) signals() func() {
 
 // run is the whole program. When ctx ends, the recording ends as planned.
 func run(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
-	var c config
 	if len(args) == 2 && args[0] == "--generate" { // for make install
-		program := cli.Program{Page: page()}
+		program := completed()
 		return cli.Report(s.Err, name, program.Generate(args[1], "rtrace"))
 	}
-	err := c.parse(args, env)
-	if err == nil {
-		err = c.checkTerminal(s)
-	}
-	if err == nil && !c.general.quiet {
-		for _, w := range c.general.warnings {
-			fmt.Fprintln(s.Err, name+": warning: "+w)
+	if len(args) > 0 {
+		if v, ok := findVerb(args[0]); ok {
+			return v.run(ctx, s, args[1:], env)
 		}
 	}
-	if c.command != nil && err == nil && !c.general.version {
-		return launched(ctx, s, &c, env)
-	}
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		err = page().WriteHelp(s.Out, c.flags.Topic())
-	case err != nil:
-		err = &cli.UsageError{Err: err}
-	case c.general.version:
-		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
-	case c.modules.list:
-		err = c.modules.print(s.Out)
-	case c.remote.any():
-		err = c.remote.send(ctx, s.Err, c.general.quiet)
-	case c.dotnet.alone():
-		err = recordDotnet(ctx, s, &c, env)
-	case c.target.wait:
-		err = recordNext(ctx, s, &c, env)
-	default:
-		err = recordAll(ctx, s, &c, env)
-	}
-	code := cli.Report(s.Err, name, err)
-	if code == cli.Usage && (c.command != nil || slices.Contains(args, "--")) {
-		return ownFailure
-	}
-	return code
+	return recordUnnamed(ctx, s, args, env)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -31,10 +32,9 @@ type moduleFlags struct {
 }
 
 func (m *moduleFlags) declare(f *pflag.FlagSet) {
-	f.StringVarP(&m.enabled, "enable", "e", memoryModule, "trace with the modules of the colon-separated `LIST`, such as memory:file; --list shows them")
+	f.StringVarP(&m.enabled, "enable", "e", memoryModule, "trace with the modules of the colon-separated `LIST`, such as memory:file; rtrace-bpf modules lists them")
 	flags.OfferSeveral(f, "enable", ":", moduleNames()...)
 	f.StringArrayVar(&m.resources, "resource", nil, "trace what functions of the program or its libraries allocate and free: `NAME:alloc=FUNCTION(id=ret,size=arg1),free=FUNCTION(id=arg1)`; may be repeated. id is ret, argN, or *argN, the value that the function stores there; size is argN, argN*argM or a number (default 1). realloc= is one more kind of function, and ok=zero, nonzero or any is the result of a successful allocation. Of nested calls, only the outermost counts")
-	f.BoolVarP(&m.list, "list", "l", false, "list the modules and their functions, and exit")
 }
 
 // moduleNames returns the names of all modules.
@@ -95,8 +95,31 @@ func (m *moduleFlags) set(o *plan.Options) (err error) {
 	return nil
 }
 
-// print lists the modules.
-func (m *moduleFlags) print(w io.Writer) error {
+// modulesVerb lists the modules.
+func modulesVerb() verb {
+	return ownVerb("modules", &cli.Page{
+		Summary:  "list the modules of record -e, and the functions that each traces",
+		Synopsis: []string{""},
+		About: "A module is a set of functions that allocate and free one kind of resource: memory, file descriptors, mappings, threads and so on. " +
+			"rtrace-bpf record -e selects modules. Each module is listed with its functions and its types of resources. " +
+			"rtrace-bpf help modules also shows how to trace functions of your own.",
+		Examples: []cli.Example{
+			{Does: "list all modules", Command: "rtrace-bpf modules"},
+			{Does: "trace memory and file descriptors", Command: "sudo rtrace-bpf -p 4711 -e memory:file"},
+		},
+		Exit: plainExit,
+	}, func(*flags.Groups) runFunc {
+		return func(_ context.Context, s cli.Streams, args []string, _ settings) error {
+			if len(args) > 0 {
+				return cli.Usagef("%s: modules takes no arguments, and lists all modules", cli.Word(args[0]))
+			}
+			return printModules(s.Out)
+		}
+	})
+}
+
+// printModules lists the modules.
+func printModules(w io.Writer) error {
 	fmt.Fprintf(w, "%-10s memory of allocators: malloc, free and their like, C++ operators\n", memoryModule)
 	fmt.Fprintf(w, "%-10s the kernel's flags of each page at the end of the trace: the attachments %s\n", pagemapModule, strings.Join(memory.PageFiles, " and "))
 	for _, x := range modules.All() {

@@ -123,7 +123,7 @@ func TestResourceOption(t *testing.T) {
 // line and at most a hint.
 func TestModuleFlags(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-e nosuch":                          `no module "nosuch"; --list shows all modules`,
+		"-e nosuch":                          `no module "nosuch"; rtrace-bpf modules lists all modules`,
 		"-e file --buffer perf":              "resource modules other than memory need ring buffers",
 		"--resource pool":                    "a name and a colon must come first",
 		"--resource pool:get":                `"get" is not alloc=FUNCTION, free=FUNCTION or realloc=FUNCTION`,

@@ -64,7 +64,7 @@ func (s *toggleSignal) Set(text string) error {
 		s.text = text
 		return nil
 	}
-	return errors.New("no signal is sent to the process: SIGUSR1 to rtrace-bpf, or --toggle PID, switches tracing")
+	return errors.New("no signal is sent to the process: SIGUSR1 to rtrace-bpf, or rtrace-bpf toggle PID, switches tracing")
 }
 
 // String returns what was set.
@@ -87,7 +87,7 @@ func insteadOf(names []string) string {
 			return instead
 		}
 	}
-	return "--list shows all modules"
+	return "rtrace-bpf modules lists all modules"
 }
 
 // moduleName returns the name of a module. text is the name, or the file of a module of

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/encoder"
@@ -21,6 +23,62 @@ import (
 	"rtrace-bpf/internal/recording/swapevents"
 	"rtrace-bpf/internal/symbol/resolve"
 )
+
+// recordVerb is the verb that records processes.
+func recordVerb(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
+	var c config
+	return c.run(ctx, s, args, env, recordPage)
+}
+
+// recordUnnamed records without a verb. Its brief help is that of the program.
+func recordUnnamed(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
+	var c config
+	return c.run(ctx, s, args, env, func() *cli.Page {
+		if c.flags.Topic() == cli.Brief {
+			return overview()
+		}
+		return recordPage()
+	})
+}
+
+// run parses the command line and carries it out. page returns the help.
+func (c *config) run(ctx context.Context, s cli.Streams, args []string, env settings, page func() *cli.Page) cli.ExitCode {
+	err := c.parse(args, env)
+	if err == nil {
+		err = c.checkTerminal(s)
+	}
+	if err == nil && !c.general.quiet {
+		for _, w := range c.general.warnings {
+			fmt.Fprintln(s.Err, name+": warning: "+w)
+		}
+	}
+	if c.command != nil && err == nil && !c.general.version {
+		return launched(ctx, s, c, env)
+	}
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		err = page().WriteHelp(s.Out, c.flags.Topic())
+	case err != nil:
+		err = misused(err)
+	case c.general.version:
+		_, err = fmt.Fprintln(s.Out, name, cli.BuildVersion())
+	case c.modules.list:
+		err = printModules(s.Out)
+	case c.remote.any():
+		err = c.remote.send(ctx, s.Err, c.general.quiet)
+	case c.dotnet.alone():
+		err = recordDotnet(ctx, s, c, env)
+	case c.target.wait:
+		err = recordNext(ctx, s, c, env)
+	default:
+		err = recordAll(ctx, s, c, env)
+	}
+	code := cli.Report(s.Err, name, err)
+	if code == cli.Usage && (c.command != nil || slices.Contains(args, "--")) {
+		return ownFailure
+	}
+	return code
+}
 
 // recordAll records the selected processes.
 func recordAll(ctx context.Context, s cli.Streams, c *config, env settings) error {

@@ -40,22 +40,33 @@ func newReporter(c *config, s cli.Streams, terminal bool) *reporter {
 // record records, and returns what went wrong or is missing.
 func (r *reporter) record(ctx context.Context, o recording.Options) error {
 	r.pids = o.PIDs
-	if f := &r.config.target.follow; f.on {
-		if err := f.share(&o.Tracer, len(o.PIDs)); err != nil {
-			if o.Held != nil {
-				err = errors.Join(err, o.Held.GiveUp())
-			}
-			return err
-		}
-		wake := make(chan os.Signal, 1)
-		signal.Notify(wake, unix.SIGCHLD)
-		o.Follow = &recording.Follow{Most: f.most, Wake: wake}
+	if err := r.follow(&o); err != nil {
+		return err
 	}
 	x := recording.New(o)
 	c := newControls(r)
 	err := x.Run(ctx, c.requests)
 	c.close()
 	return r.explain(errors.Join(err, r.outcome(x.Result())))
+}
+
+// follow sets the options for following the children of processes, if they are followed.
+// After an error, a held process is given up.
+func (r *reporter) follow(o *recording.Options) error {
+	f := &r.config.target.follow
+	if !f.on {
+		return nil
+	}
+	if err := f.share(&o.Tracer, len(o.PIDs)); err != nil {
+		if o.Held != nil {
+			err = errors.Join(err, o.Held.GiveUp())
+		}
+		return err
+	}
+	wake := make(chan os.Signal, 1)
+	signal.Notify(wake, unix.SIGCHLD)
+	o.Follow = &recording.Follow{Most: f.most, Wake: wake}
+	return nil
 }
 
 // dryRun prints what would be probed.
@@ -97,7 +108,7 @@ func (r *reporter) waiting(on bool) {
 
 // Off prints how to switch tracing on.
 func (r *reporter) Off() {
-	r.line.Note("tracing is off: kill -USR1 %d or rtrace-bpf --toggle %d switches it on", os.Getpid(), r.pids[0])
+	r.line.Note("tracing is off: kill -USR1 %d or rtrace-bpf toggle %d switches it on", os.Getpid(), r.pids[0])
 }
 
 // Began prints that a process is traced. For a child, the summary is enough.

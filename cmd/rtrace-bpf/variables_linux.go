@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // variable is one of sp-rtrace's environment variables, and the flag that it sets unless
 // the command line does.
@@ -41,12 +45,23 @@ var ignoredVariables = []struct {
 	{variable{name: "SP_RTRACE_AUDIT"}, "nothing is loaded into the process; -e names modules"},
 }
 
-// value returns what a variable is set to, empty for nothing.
-func (v *variable) value(env *settings) string {
+// get returns the value of an environment variable, empty for none.
+func (env *settings) get(name string) string {
 	if env.variable == nil {
 		return ""
 	}
-	text := env.variable(v.name)
+	return env.variable(name)
+}
+
+// showsUTF8 reports whether the locale has characters outside of ASCII.
+func (env *settings) showsUTF8() bool {
+	locale := strings.ToLower(cmp.Or(env.get("LC_ALL"), env.get("LC_CTYPE"), env.get("LANG")))
+	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+// value returns what a variable is set to, empty for nothing.
+func (v *variable) value(env *settings) string {
+	text := env.get(v.name)
 	switch {
 	case !v.isSwitch:
 		return text

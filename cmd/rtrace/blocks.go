@@ -88,23 +88,57 @@ type callReader struct {
 	src       trace.Reader
 	wanted    string
 	resources map[uint32]string // types of the declared resources
-	day       bool
-	days      int64
-	last      int64   // time of the last call, as in the trace
+	clock     dayClock
 	trace     int32   // traceOf the last call
 	seq       *uint64 // of that trace, in stats.seq
-	bytes     uint64  // of all wanted allocations, modulo 2^64
-	beyond    bool    // sums of bytes exceed 2^64
 	stats     callStats
 	window    *window
-	passed    uint64 // calls that were passed on
-	frees     uint64 // frees among them, or moves
-	sized     bool   // one of the allocations had a size
-	allocs    uint64
-	sampled   map[uint32]bool // resources with samples of their allocations
-	samples   bool            // such an allocation was passed on
-	filter    string          // of the first header
-	original  bool            // live blocks are those of an original program, which does not know gaps
+	passedCalls
+	filter   string // of the first header
+	original bool   // live blocks are those of an original program, which does not know gaps
+}
+
+// dayClock makes times of the day continue at midnight.
+type dayClock struct {
+	daily bool
+	days  int64
+	last  int64 // as in the trace
+}
+
+// at returns the time of the next record.
+func (c *dayClock) at(t int64) int64 {
+	if c.daily && c.last-t > day/2 {
+		c.days++
+	}
+	c.last = t
+	return t + c.days*day
+}
+
+// passedCalls counts the calls that were passed on.
+type passedCalls struct {
+	passed  uint64
+	frees   uint64 // or moves
+	allocs  uint64
+	bytes   uint64          // of all allocations, modulo 2^64
+	beyond  bool            // sums of bytes exceed 2^64
+	sized   bool            // one of the allocations had a size
+	sampled map[uint32]bool // resources with samples of their allocations
+	samples bool            // such an allocation was passed on
+}
+
+// add counts a call.
+func (p *passedCalls) add(call *trace.Call) {
+	p.passed++
+	if call.Op == trace.OpFree || call.Op == trace.OpMove {
+		p.frees++
+	}
+	if call.Op == trace.OpAlloc || call.Op == trace.OpMove {
+		p.allocs++
+		p.bytes += call.Size
+		p.beyond = p.beyond || p.bytes < call.Size
+		p.sized = p.sized || call.Size != 0
+		p.samples = p.samples || len(p.sampled) > 0 && p.sampled[call.Resource]
+	}
 }
 
 // callStats are the counts of a callReader.
@@ -131,7 +165,7 @@ func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] 
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
 	return &callReader{
-		src: filter.NewJoinMoves(src), wanted: wanted, resources: make(map[uint32]string), sampled: make(map[uint32]bool),
+		src: filter.NewJoinMoves(src), wanted: wanted, resources: make(map[uint32]string), passedCalls: passedCalls{sampled: make(map[uint32]bool)},
 		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)}, window: whole(),
 	}
 }
@@ -144,7 +178,7 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 		}
 		if r.Kind == trace.KindHeader {
 			c.stats.traces++
-			c.day = r.Header.Clock == trace.ClockDay
+			c.clock.daily = r.Header.Clock == trace.ClockDay
 			if c.stats.traces == 1 {
 				c.filter = strings.Clone(r.Header.Filter)
 			}
@@ -157,7 +191,9 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			if c.call(r); c.window.ended || !c.matches(r.Call.Resource) {
 				continue
 			}
-			c.count(&r.Call)
+			if c.add(&r.Call); !c.window.started {
+				c.window.before = c.passed
+			}
 		case trace.KindResource:
 			c.resources[r.Resource.ID] = r.Resource.Type
 			if r.Resource.Sampled {
@@ -207,11 +243,7 @@ func (c *callReader) lost(r *trace.Record) {
 
 func (c *callReader) call(r *trace.Record) {
 	if r.Time != 0 {
-		if c.day && c.last-r.Time > day/2 {
-			c.days++
-		}
-		c.last = r.Time
-		r.Time += c.days * day
+		r.Time = c.clock.at(r.Time)
 	}
 	if c.window.call(r); c.window.ended {
 		return
@@ -230,23 +262,6 @@ func (c *callReader) call(r *trace.Record) {
 		c.stats.first = r.Time
 	}
 	c.stats.last = r.Time
-}
-
-// count counts a call that is passed on.
-func (c *callReader) count(call *trace.Call) {
-	if c.passed++; !c.window.started {
-		c.window.before = c.passed
-	}
-	if call.Op == trace.OpFree || call.Op == trace.OpMove {
-		c.frees++
-	}
-	if call.Op == trace.OpAlloc || call.Op == trace.OpMove {
-		c.allocs++
-		c.bytes += call.Size
-		c.beyond = c.beyond || c.bytes < call.Size
-		c.sized = c.sized || call.Size != 0
-		c.samples = c.samples || len(c.sampled) > 0 && c.sampled[call.Resource]
-	}
 }
 
 // matches reports whether calls of a resource are wanted. Undeclared resources are memory.

@@ -48,7 +48,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, path := range all {
 		name := strings.TrimSuffix(filepath.Base(path), ".md")
-		if pages[name] == nil && name != "rtrace-bpf" { // that has its own test
+		if pages[name] == nil && !strings.HasPrefix(name, "rtrace-bpf") { // these have a test of their own
 			t.Errorf("%s is of a command that does not exist", path)
 		}
 	}

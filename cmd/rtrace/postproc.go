@@ -119,7 +119,7 @@ type postprocess struct {
 	// calls are read.
 	prepare func(*environment) error
 
-	comments []placedComment // legacy: of a text
+	comments placedComments // legacy: of a text
 }
 
 func newPostprocess(ctx context.Context, s cli.Streams, o *postprocOptions, name string) *postprocess {

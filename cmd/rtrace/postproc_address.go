@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -42,41 +41,36 @@ func parseCallAddress(text string) (a callAddress, err error) {
 	return a, nil
 }
 
-// address applies --call-address to the mappings of the trace: the first one whose path
-// contains the module's name counts.
-func (p *postprocess) address(env *environment) error {
-	a, err := parseCallAddress(p.filters.Address)
-	if err != nil {
-		return err
-	}
-	for _, r := range env.mappings {
-		if strings.Contains(r.Mapping.Path, a.module) {
-			to := &p.chosen.Addresses
-			to.Start = a.start + p.bias(&r.Mapping, &a)
-			to.End = to.Start + a.size
-			if !p.legacy {
-				// A return address is after its call.
-				to.Start, to.End = to.Start+1, to.End+1
-			}
-			return nil
+// find returns the addresses in the process: the first mapping counts whose path contains
+// the module's name. It returns false if there is none.
+func (a *callAddress) find(mappings []*trace.Record, legacy bool) (start, end uint64, ok bool) {
+	for _, r := range mappings {
+		if !strings.Contains(r.Mapping.Path, a.module) {
+			continue
 		}
+		start = a.start + a.bias(&r.Mapping, legacy)
+		end = start + a.size
+		if !legacy {
+			// A return address is after its call.
+			start, end = start+1, end+1
+		}
+		return start, end, true
 	}
-	return cli.WithHint(fmt.Errorf("%s: nothing is mapped from %s", p.in.name(), a.module),
-		"rtrace postproc prints the mappings in lines that begin with ':'")
+	return 0, 0, false
 }
 
 // bias returns the difference between addresses in the process and in the file of a mapping.
 // The original uses the start of the mapping, which is right if the file has its code at its
 // beginning. A missing file counts as one with fixed addresses if these are in the mapping.
-func (p *postprocess) bias(m *trace.Mapping, a *callAddress) uint64 {
+func (a *callAddress) bias(m *trace.Mapping, legacy bool) uint64 {
 	files := resolve.New(resolve.Options{})
 	bias, ok := files.Bias(m)
 	switch {
-	case ok && (!p.legacy || bias == 0):
+	case ok && (!legacy || bias == 0):
 		return bias
 	case !ok && m.Start <= a.start && a.start < m.End:
 		return 0
-	case !p.legacy && m.Base != 0:
+	case !legacy && m.Base != 0:
 		return m.Base
 	}
 	return m.Start

@@ -20,7 +20,6 @@ const legacyOrigin = "sp-rtrace 1.8"
 // environment is the output before the calls, and facts about the whole trace that are
 // needed before the first call is written.
 type environment struct {
-	legacy    bool
 	sort      sorter
 	header    trace.Header
 	processes []*trace.Record
@@ -30,7 +29,7 @@ type environment struct {
 	contexts  []*trace.Record
 	resources []trace.Resource
 	mappings  []*trace.Record
-	low, high uint64
+	bounds    idBounds
 	frees     *leak.Unmatched // nil if unmatched frees are not counted here
 	calls     bool            // there was a call
 	hadLeaks  bool            // the input was already filtered by leaks
@@ -38,9 +37,18 @@ type environment struct {
 	timestamp time.Time       // legacy: of a text's header, in any year
 }
 
+// idBounds is the lowest and the highest id of an allocation.
+type idBounds struct{ low, high uint64 }
+
+func (b *idBounds) add(c *trace.Call) {
+	if c.Op == trace.OpAlloc || c.Op == trace.OpMove {
+		b.low, b.high = min(b.low, c.ID), max(b.high, c.ID)
+	}
+}
+
 // begin prepares the environment; count selects counting of unmatched frees.
 func (e *environment) begin(legacy, count bool) {
-	*e = environment{legacy: legacy, sort: sorter{legacy: legacy}, low: ^uint64(0)}
+	*e = environment{sort: sorter{legacy: legacy}, bounds: idBounds{low: ^uint64(0)}}
 	if count && !legacy {
 		e.frees = leak.NewUnmatched()
 	}
@@ -105,9 +113,7 @@ func (e *environment) add(r *trace.Record) {
 	e.seen = true
 	if r.Kind == trace.KindCall {
 		e.calls, e.sort.registries = true, true
-		if c := &r.Call; c.Op == trace.OpAlloc || c.Op == trace.OpMove {
-			e.low, e.high = min(e.low, c.ID), max(e.high, c.ID)
-		}
+		e.bounds.add(&r.Call)
 		return
 	}
 	if !e.sort.environment(r) {
@@ -132,7 +138,7 @@ func (e *environment) add(r *trace.Record) {
 	case trace.KindContext:
 		e.contexts = append(e.contexts, r.Clone())
 	case trace.KindResource:
-		if e.legacy || !slices.Contains(e.resources, r.Resource) {
+		if e.sort.legacy || !slices.Contains(e.resources, r.Resource) {
 			e.resources = append(e.resources, r.Resource)
 		}
 	case trace.KindMapping, trace.KindFunction:
@@ -155,7 +161,7 @@ func (e *environment) pid() int32 {
 // regenerated reports whether r is a comment of an earlier run that this run writes again.
 // If the frees were filtered out, the old one is kept.
 func (e *environment) regenerated(r *trace.Record) bool {
-	return r.Kind == trace.KindComment && !e.legacy && !e.hadLeaks && strings.HasPrefix(r.Comment, wire.UnmatchedPrefix)
+	return r.Kind == trace.KindComment && !e.sort.legacy && !e.hadLeaks && strings.HasPrefix(r.Comment, wire.UnmatchedPrefix)
 }
 
 // unmatched returns the number of frees without allocation, if it is counted here.
@@ -206,7 +212,7 @@ func (e *environment) timeText() string {
 func (e *environment) write(w *postprocOutput) error {
 	var records []*trace.Record
 	records = append(records, &trace.Record{Kind: trace.KindHeader, Header: e.header})
-	if n := len(e.processes); n > 0 && e.legacy {
+	if n := len(e.processes); n > 0 && e.sort.legacy {
 		records = append(records, e.processes[n-1])
 	} else {
 		records = append(records, e.processes...)
@@ -217,7 +223,7 @@ func (e *environment) write(w *postprocOutput) error {
 	}
 	if e.heap != nil {
 		if w.text != nil {
-			w.text.SetHeapBounds(e.low, e.high)
+			w.text.SetHeapBounds(e.bounds.low, e.bounds.high)
 		}
 		records = append(records, e.heap)
 	}

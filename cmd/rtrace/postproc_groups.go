@@ -24,7 +24,7 @@ func (p *postprocess) writeGroups(w *encoder.Writer, c *postprocContent) error {
 			return p.ctx.Err()
 		}
 		err := c.groups.Calls(g, &call, func(r *trace.Record) error {
-			if err := p.writeComments(w, r); err != nil {
+			if err := p.comments.write(w, r); err != nil {
 				return err
 			}
 			return w.WriteGrouped(r)
@@ -43,7 +43,7 @@ func (p *postprocess) writeGroups(w *encoder.Writer, c *postprocContent) error {
 			return err
 		}
 	}
-	if err := p.writeComments(w, nil); err != nil {
+	if err := p.comments.write(w, nil); err != nil {
 		return err
 	}
 	for _, r := range c.others {

@@ -6,13 +6,6 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// choosesLeaks reports whether filters are applied to the leaks. The original looks for
-// leaks only among the selected calls: a block leaks if its free is not among them. A free
-// mostly is not, because it has no stack and another context.
-func (p *postprocess) choosesLeaks() bool {
-	return p.leaks && !p.legacy && p.chosen.Splits()
-}
-
 // chosenLeaks passes records on and adds up their allocations.
 type chosenLeaks struct {
 	src    trace.Reader
@@ -31,19 +24,19 @@ func (c *chosenLeaks) ReadRecord(r *trace.Record) error {
 }
 
 // sums returns the leak summary of the resources.
-func (p *postprocess) sums(c *postprocContent) []encoder.LeakSum {
+func (c *postprocContent) sums(resources []trace.Resource, legacy bool) []encoder.LeakSum {
 	var sums []leak.Sum
 	switch {
 	case c.chosen != nil:
-		for _, r := range p.env.resources {
+		for _, r := range resources {
 			t := c.chosen.totals[r.ID]
 			t.Resource = r
 			sums = append(sums, t)
 		}
-	case p.legacy:
-		sums = c.leaks.Finder().LegacySums(p.env.resources)
+	case legacy:
+		sums = c.leaks.Finder().LegacySums(resources)
 	default:
-		sums = c.leaks.Finder().Sums(p.env.resources)
+		sums = c.leaks.Finder().Sums(resources)
 	}
 	out := make([]encoder.LeakSum, len(sums))
 	for i, s := range sums {

@@ -8,6 +8,9 @@ import (
 	"rtrace-bpf/trace"
 )
 
+// placedComments are the comments of a text that are still to be written.
+type placedComments []placedComment
+
 // placedComment is a comment of a text and the index of the call before it.
 type placedComment struct {
 	index int32
@@ -18,7 +21,8 @@ type placedComment struct {
 func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
 	front := filter.NewSelect(t, p.chosen)
 	front.AllCalls = true
-	sorted := p.sorted(p.environment(front, false))
+	sorted, comments := sortedText(p.environment(front, false))
+	p.comments = comments
 	p.env.timestamp = t.text.Timestamp()
 	if p.prepare != nil {
 		if err := p.prepare(&p.env); err != nil {
@@ -28,11 +32,11 @@ func (p *postprocess) legacyText(t *postprocTrace) (trace.Reader, error) {
 	return front.Over(sorted), nil
 }
 
-// sorted reads a text like the original: comments are placed by the index of the call before
-// them, and calls are sorted by time, then by index. That is wrong where the time of day
-// wraps.
-func (p *postprocess) sorted(src trace.Reader) trace.Reader {
-	s := &sortedCalls{}
+// sortedText reads a text like the original: comments are placed by the index of the call
+// before them, and calls are sorted by time, then by index. That is wrong where the time of
+// day wraps.
+func sortedText(src trace.Reader) (s *sortedCalls, comments placedComments) {
+	s = &sortedCalls{}
 	var (
 		rec   trace.Record
 		index int32
@@ -46,7 +50,7 @@ func (p *postprocess) sorted(src trace.Reader) trace.Reader {
 			index = int32(uint32(rec.Call.Seq))
 			s.add(&rec)
 		case trace.KindComment:
-			p.comments = append(p.comments, placedComment{index, rec.Comment})
+			comments = append(comments, placedComment{index, rec.Comment})
 		}
 	}
 	slices.SortStableFunc(s.calls, func(a, b timedCall) int {
@@ -58,7 +62,7 @@ func (p *postprocess) sorted(src trace.Reader) trace.Reader {
 		}
 		return 0
 	})
-	return s
+	return s, comments
 }
 
 // sortedCalls is a reader of calls in memory. It can be read once.
@@ -95,21 +99,21 @@ func (s *sortedCalls) ReadRecord(r *trace.Record) error {
 	return nil
 }
 
-// writeComments writes the placed comments that come before a call, or all remaining ones if
-// next is nil. A comment that must wait delays those after it.
-func (p *postprocess) writeComments(w trace.Writer, next *trace.Record) error {
-	if len(p.comments) == 0 || next != nil && next.Kind != trace.KindCall {
+// write writes the comments that come before a call, or all remaining ones if next is nil. A
+// comment that must wait delays those after it.
+func (p *placedComments) write(w trace.Writer, next *trace.Record) error {
+	if len(*p) == 0 || next != nil && next.Kind != trace.KindCall {
 		return nil
 	}
-	for len(p.comments) > 0 {
-		c := p.comments[0]
+	for len(*p) > 0 {
+		c := (*p)[0]
 		if next != nil && c.index >= int32(uint32(next.Call.Seq)) {
 			return nil
 		}
 		if err := w.WriteRecord(&trace.Record{Kind: trace.KindComment, Comment: c.text}); err != nil {
 			return err
 		}
-		p.comments = p.comments[1:]
+		*p = (*p)[1:]
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
 	encoder "rtrace-bpf/encoder/sptext"
 	"rtrace-bpf/internal/analysis/leak"
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -173,7 +175,7 @@ func (p *postprocess) bounds() error {
 	if err := readAll(p.environment(p.selected(t), false)); !isSyntax(err) {
 		return err
 	}
-	env.low, env.high = p.env.low, p.env.high
+	env.bounds = p.env.bounds
 	p.env = env
 	return nil
 }
@@ -200,6 +202,28 @@ func (p *postprocess) selected(t *postprocTrace) trace.Reader {
 		s.AllCalls, p.front = true, s
 	}
 	return s
+}
+
+// address applies --call-address to the mappings of the trace.
+func (p *postprocess) address(env *environment) error {
+	a, err := parseCallAddress(p.filters.Address)
+	if err != nil {
+		return err
+	}
+	start, end, ok := a.find(env.mappings, p.legacy)
+	if !ok {
+		return cli.WithHint(fmt.Errorf("%s: nothing is mapped from %s", p.in.name(), a.module),
+			"rtrace postproc prints the mappings in lines that begin with ':'")
+	}
+	p.chosen.Addresses.Start, p.chosen.Addresses.End = start, end
+	return nil
+}
+
+// choosesLeaks reports whether filters are applied to the leaks. The original looks for
+// leaks only among the selected calls: a block leaks if its free is not among them. A free
+// mostly is not, because it has no stack and another context.
+func (p *postprocess) choosesLeaks() bool {
+	return p.leaks && !p.legacy && p.chosen.Splits()
 }
 
 // readAll reads to the end and returns the error, nil for io.EOF.
@@ -279,7 +303,7 @@ func (p *postprocess) writeSums(w *encoder.Writer, c *postprocContent) error {
 	if err := p.writeEnd(w); err != nil || c.leaks == nil {
 		return err
 	}
-	return w.WriteLeaks(p.sums(c))
+	return w.WriteLeaks(c.sums(p.env.resources, p.legacy))
 }
 
 // named adds names to the frames of src, if requested, like rtrace resolve -t elf. sp-rtrace
@@ -306,18 +330,17 @@ func (p *postprocess) named(src trace.Reader) trace.Reader {
 
 // copy writes the records after the environment: the calls, and the comments and losses
 // between them.
-// comments and losses.
 func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 	sort := sorter{legacy: p.legacy}
 	var rec trace.Record
 	for n := 1; ; n++ {
 		if err := src.ReadRecord(&rec); err != nil {
 			if errors.Is(err, io.EOF) {
-				return p.writeComments(w, nil)
+				return p.comments.write(w, nil)
 			}
 			if isSyntax(err) {
 				p.ending = err
-				return p.writeComments(w, nil)
+				return p.comments.write(w, nil)
 			}
 			return err
 		}
@@ -331,7 +354,7 @@ func (p *postprocess) copy(w trace.Writer, src trace.Reader) error {
 		if sort.environment(&rec) || p.env.regenerated(&rec) {
 			continue
 		}
-		if err := p.writeComments(w, &rec); err != nil {
+		if err := p.comments.write(w, &rec); err != nil {
 			return err
 		}
 		if err := w.WriteRecord(&rec); err != nil {

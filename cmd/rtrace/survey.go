@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/bits"
 	"slices"
 
 	"rtrace-bpf/internal/analysis/rss"
@@ -19,50 +18,29 @@ type survey struct {
 		trace.Process
 	}
 	kinds     [int(trace.KindEnd) + 1]uint64
-	functions map[functionKey]*functionReport
-	lastFunc  *functionReport
-	lastKey   functionKey
-	resources []*resource // by id, nil if unused
-	far       map[uint32]*resource
-	groups    int // of the counter: one for each resource
-	counter   *usage.Counter
+	functions functionCounts
+	resources resourceTable
+	counter   *usage.Counter // with a group for each resource
 	lost      map[string]*lostReport
-	stacks    map[uint64]struct{}
-	quality   stackReport
+	stacks    stackCounts
 	modules   map[string]struct{}
-	threads   map[uint64]struct{}
-	lastTID   uint64
+	threads   threadSet
+	times     timeSpan // of calls and samples
 	rss       rss.Account
 	heap      *trace.Record      // the last state of the heap; nil for none
 	about     *sidefile.HeapInfo // its comments
-
-	first, last int64 // times of calls
-	days        int64 // how often the clock of the day wrapped
-}
-
-type functionKey struct {
-	function string
-	op       trace.Op
-	resource uint32
-}
-
-// resource holds the figures of one kind of resource.
-type resource struct {
-	trace.Resource
-	group int
-	calls usage.Calls
 }
 
 func newSurvey() *survey {
 	v := &survey{
-		functions: make(map[functionKey]*functionReport),
-		far:       make(map[uint32]*resource),
+		functions: functionCounts{byKey: make(map[functionKey]*functionReport)},
+		resources: resourceTable{far: make(map[uint32]*resource)},
 		lost:      make(map[string]*lostReport),
-		stacks:    make(map[uint64]struct{}),
+		stacks:    stackCounts{distinct: make(map[uint64]struct{})},
 		modules:   make(map[string]struct{}),
-		threads:   make(map[uint64]struct{}),
+		threads:   threadSet{ids: make(map[uint64]struct{})},
 	}
-	v.counter = usage.New(func(r *trace.Record) int { return v.resource(r.Call.Resource).group })
+	v.counter = usage.New(func(r *trace.Record) int { return v.resources.of(r.Call.Resource).group })
 	return v
 }
 
@@ -96,13 +74,13 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 			v.process.known, v.process.pid, v.process.Process = true, r.PID, r.Process
 		}
 	case trace.KindThread:
-		v.thread(uint64(r.TID))
+		v.threads.add(uint64(r.TID))
 	case trace.KindModule:
 		v.modules[r.Module.Path] = struct{}{}
 	case trace.KindMapping:
 		v.modules[r.Mapping.Path] = struct{}{}
 	case trace.KindResource:
-		res := v.resource(r.Resource.ID)
+		res := v.resources.of(r.Resource.ID)
 		res.Resource = r.Resource
 	case trace.KindLost:
 		v.loss(r)
@@ -113,9 +91,9 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 			v.about = &about
 		}
 	case trace.KindSample:
-		v.thread(uint64(r.TID))
-		v.time(r.Time)
-		v.stack(&r.Sample.Stack)
+		v.threads.add(uint64(r.TID))
+		v.times.add(r.Time, v.header.Clock == trace.ClockDay)
+		v.stacks.add(&r.Sample.Stack)
 	}
 	return nil
 }
@@ -133,101 +111,18 @@ func (v *survey) loss(r *trace.Record) {
 	}
 }
 
-// thread counts a thread, by its id or by the program's own name for it.
-func (v *survey) thread(tid uint64) {
-	if tid != v.lastTID {
-		v.lastTID = tid
-		v.threads[tid] = struct{}{}
-	}
-}
-
-// resource returns the entry for an id; the usual ones are small numbers.
-func (v *survey) resource(id uint32) *resource {
-	if id >= 64 {
-		res := v.far[id]
-		if res == nil {
-			res = v.newResource(id)
-			v.far[id] = res
-		}
-		return res
-	}
-	for uint32(len(v.resources)) <= id {
-		v.resources = append(v.resources, nil)
-	}
-	if v.resources[id] == nil {
-		v.resources[id] = v.newResource(id)
-	}
-	return v.resources[id]
-}
-
-func (v *survey) newResource(id uint32) *resource {
-	v.groups++
-	return &resource{Resource: trace.Resource{ID: id}, group: v.groups - 1}
-}
-
 func (v *survey) call(r *trace.Record) {
 	c := &r.Call
-	key := functionKey{c.Function, c.Op, c.Resource}
-	if v.lastFunc == nil || key != v.lastKey {
-		f := v.functions[key]
-		if f == nil {
-			f = &functionReport{Function: c.Function, Op: c.Op.String(), Resource: c.Resource}
-			v.functions[key] = f
-		}
-		v.lastKey, v.lastFunc = key, f
-	}
-	v.lastFunc.Calls++
-	v.lastFunc.Bytes += c.Size
-	v.time(r.Time)
+	v.functions.add(c)
+	v.times.add(r.Time, v.header.Clock == trace.ClockDay)
 	if c.Thread != 0 {
-		v.thread(c.Thread)
+		v.threads.add(c.Thread)
 	} else {
-		v.thread(uint64(r.TID))
+		v.threads.add(uint64(r.TID))
 	}
-	v.stack(&c.Stack)
+	v.stacks.add(&c.Stack)
 
-	v.resource(c.Resource).calls.Add(c)
-}
-
-const day = 24 * 3600 * int64(1e9)
-
-func (v *survey) time(t int64) {
-	if t == 0 {
-		return
-	}
-	if v.first == 0 {
-		v.first = t
-	} else if v.header.Clock == trace.ClockDay && v.last-t > day/2 {
-		v.days++
-	}
-	v.last = t
-}
-
-func (v *survey) stack(s *trace.Stack) {
-	switch s.End {
-	case trace.StackAbsent:
-		v.quality.Absent++
-	case trace.StackComplete:
-		v.quality.Complete++
-	case trace.StackTruncated:
-		v.quality.Truncated++
-	case trace.StackFailed:
-		v.quality.Failed++
-	default:
-		v.quality.Unknown++
-	}
-	if s.FramePointer {
-		v.quality.FramePointer++
-	}
-	if len(s.Frames) == 0 {
-		return
-	}
-	h := uint64(len(s.Frames))
-	for _, f := range s.Frames {
-		hi, lo := bits.Mul64(h^f, 0x9e3779b97f4a7c15)
-		h = hi ^ lo ^ bits.RotateLeft64(f, 32)
-	}
-	v.stacks[h] = struct{}{}
+	v.resources.of(c.Resource).calls.Add(c)
 }
 
 // report sums up the counts.
@@ -239,20 +134,13 @@ func (v *survey) report() *report {
 		Functions: []functionReport{},
 		Resources: []resourceReport{},
 		Lost:      []lostReport{},
-		Threads:   len(v.threads),
+		Threads:   v.threads.count(),
 		Modules:   len(v.modules),
 		Unmatched: v.counter.Unmatched(),
 		Replaced:  v.counter.Replaced().Blocks,
-		Stacks:    v.quality,
-		Time:      timeReport{First: v.first, Last: v.last, Clock: clockNames[v.header.Clock]},
+		Stacks:    v.stacks.report(),
+		Time:      timeReport{First: v.times.first, Last: v.times.last, Clock: clockNames[v.header.Clock], Duration: v.times.duration()},
 	}
-	if _, ok := v.threads[0]; ok {
-		r.Threads--
-	}
-	if v.first != 0 {
-		r.Time.Duration = v.days*day + v.last - v.first
-	}
-	r.Stacks.Distinct = uint64(len(v.stacks))
 	if v.process.known {
 		r.Process = &processReport{
 			PID: v.process.pid, Name: v.process.Name, WallTime: v.process.WallTime, Depth: v.process.Depth,
@@ -263,22 +151,12 @@ func (v *survey) report() *report {
 			r.Records = append(r.Records, kindReport{trace.Kind(k).String(), n})
 		}
 	}
-	for _, f := range v.functions {
+	for _, f := range v.functions.byKey {
 		r.Functions = append(r.Functions, *f)
 		r.Calls += f.Calls
 	}
 	slices.SortFunc(r.Functions, compareFunctions)
-	for _, res := range v.resources {
-		if res != nil {
-			r.addResource(res, v.counter.Of(res.group))
-		}
-	}
-	far := make([]*resource, 0, len(v.far))
-	for _, res := range v.far {
-		far = append(far, res)
-	}
-	slices.SortFunc(far, func(a, b *resource) int { return int(int64(a.ID) - int64(b.ID)) })
-	for _, res := range far {
+	for _, res := range v.resources.all() {
 		r.addResource(res, v.counter.Of(res.group))
 	}
 	r.RSS = v.rss.Growth(r.liveMemory())

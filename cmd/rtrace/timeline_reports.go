@@ -22,17 +22,23 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// reportFlags are the reports of sp-rtrace-timeline, and their own flags.
+// reportFlags are the flags of the reports of sp-rtrace-timeline.
 type reportFlags struct {
-	wanted                  [len(consumption.Reports)]bool
-	slice, logBase          string
-	scale, scaleX, scaleY   int
-	svg, eps, window        bool
-	data, working           string
-	legacy                  bool
-	filters                 filterFlags
+	wanted                [len(consumption.Reports)]bool
+	slice, logBase        string
+	scale, scaleX, scaleY int
+	svg, eps, window      bool
+	data, working         string
+	legacy                bool
+	filters               filterFlags
+
+	reportChoice
+}
+
+// reportChoice is what the flags of the reports mean.
+type reportChoice struct {
 	reports                 consumption.Report
-	sliceLength             int64
+	sliceLength             int64 // in nanoseconds or calls; 0 for the usual one
 	base                    float64
 	chosen                  consumption.Filter
 	byCall, resourceChanged bool

@@ -57,14 +57,7 @@ func (s *Scanner) sequencePoint(c *cursor) {
 	}
 	s.later(func() {
 		s.points++
-		s.stacks.clear()
-		s.labels.clear()
-		if flags&wire.FlushThreads != 0 {
-			s.threads.clear()
-		}
-		if flags&wire.FlushMetadata != 0 {
-			s.meta.clear()
-		}
+		s.flush(flags)
 	})
 }
 
@@ -190,16 +183,4 @@ func (c *cursor) labels() *Labels {
 		}
 	}
 	return l
-}
-
-func (c *cursor) ownU8() *uint8 { v := c.u8(); return &v }
-
-// ownID reads an id into memory that does not belong to the block.
-func (c *cursor) ownID() *[16]byte {
-	at := c.id()
-	if at == 0 {
-		return nil
-	}
-	own := [16]byte(c.b[at:])
-	return &own
 }

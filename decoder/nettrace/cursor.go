@@ -188,3 +188,35 @@ func appendUTF16(dst, src []byte) []byte {
 	}
 	return dst
 }
+
+func (c *cursor) ownU8() *uint8 { v := c.u8(); return &v }
+
+// ownID reads an id into memory that does not belong to the block.
+func (c *cursor) ownID() *[16]byte {
+	at := c.id()
+	if at == 0 {
+		return nil
+	}
+	own := [16]byte(c.b[at:])
+	return &own
+}
+
+// pointer reads an address of the given size in bytes.
+func (c *cursor) pointer(size int) uint64 {
+	if size == 4 {
+		return uint64(c.u32())
+	}
+	return c.u64()
+}
+
+// counted reads a string of universal events: a 16-bit length and UTF-8.
+func (c *cursor) counted() string { return string(c.bytes(int(c.u16()))) }
+
+// id skips an id of 16 bytes and returns its place, or 0 if the id is zero.
+func (c *cursor) id() uint32 {
+	b := c.bytes(16)
+	if b == nil || *(*[16]byte)(b) == [16]byte{} {
+		return 0
+	}
+	return uint32(c.i - 16)
+}

@@ -351,8 +351,7 @@ func (d *dumper) labels(index uint32, l *Labels, at int64, size int) {
 	}
 	d.Start(at, size, wordLabels)
 	d.number("index", uint64(index))
-	r := Reader{}
-	for _, a := range r.appendContext(nil, &Event{Labels: l}) {
+	for _, a := range appendContext(nil, &Event{Labels: l}) {
 		d.text(strconv.QuoteToASCII(a.Name), a.Value)
 	}
 	for _, o := range []struct {

@@ -129,15 +129,6 @@ func (c *cursor) activities(h *head, flags uint8, v6 bool) {
 	}
 }
 
-// id skips an id of 16 bytes and returns its place, or 0 if the id is zero.
-func (c *cursor) id() uint32 {
-	b := c.bytes(16)
-	if b == nil || *(*[16]byte)(b) == [16]byte{} {
-		return 0
-	}
-	return uint32(c.i - 16)
-}
-
 // plain reads an uncompressed header and returns the end of the event. There may be
 // bytes after its payload.
 func (c *cursor) plain(h *head, v6 bool) (end int) {

@@ -15,7 +15,7 @@ import (
 // own is the state of a stream that rtrace's encoder wrote. Its records are in the
 // events of rtrace's provider; all other events repeat them for other readers.
 type own struct {
-	active bool
+	active bool                  // only an event may mark the end of the stream
 	points uint64                // Scanner.points when stacks was made
 	stacks map[uint32]*fullStack // by id: what events add to them
 	values [maxOwnFields]value   // of the fields of an event
@@ -149,9 +149,6 @@ func (d *Reader) beginOwn(e *Event) bool {
 	return d.own.active
 }
 
-// ownEnded reports whether only an event may mark the end of the stream.
-func (d *Reader) ownEnded() bool { return d.own.active }
-
 // read parses the payload of an event.
 func (o *own) read(p *ownPlan, payload []byte) error {
 	c := cursor{b: payload}
@@ -192,7 +189,7 @@ func (d *Reader) ownString(p *ownPlan, index uint8) string {
 	if len(d.format.text) > 1024 {
 		return string(d.format.text)
 	}
-	return d.texts.get(d.format.text)
+	return d.format.texts.get(d.format.text)
 }
 
 // appendUnescaped appends UTF-16 as UTF-8, and the bytes for which escaped units stand.
@@ -218,7 +215,7 @@ func appendUnescaped(dst, src []byte) []byte {
 func (d *Reader) startOwn(rec *trace.Record, e *Event, p *ownPlan, kind trace.Kind) {
 	o := &d.own
 	rec.Kind = kind
-	rec.Time = d.info.Nanoseconds(e.Time)
+	rec.Time = d.s.info.Nanoseconds(e.Time)
 	rec.PID, rec.TID, rec.CPU = int32(e.Thread.Process), int32(e.Thread.ID), 0
 	if e.Processor < math.MaxInt32 {
 		rec.CPU = int32(e.Processor) + 1
@@ -276,6 +273,15 @@ func (d *Reader) ownCall(e *Event, rec *trace.Record, plan *plan) error {
 	}
 	c.Stack = d.wholeStack(e)
 	return nil
+}
+
+// ownRecord reads a record that is not a call.
+func (d *Reader) ownRecord(e *Event, rec *trace.Record, plan *plan) error {
+	if err := d.own.read(plan.own, e.Payload); err != nil {
+		return err
+	}
+	d.startOwn(rec, e, plan.own, plan.own.kind)
+	return ownReadings{d, plan.own}.record(rec, e)
 }
 
 // wholeStack returns the stack of an event, with what other events add to it.

@@ -30,6 +30,8 @@ type formatter struct {
 	text   []byte
 	ends   []int // ends of the values of fields in text
 	values int
+
+	texts interned // of what occurs repeatedly
 }
 
 // AppendArgs appends the fields of an event as texts to args. If the payload does not

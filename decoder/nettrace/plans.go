@@ -64,29 +64,38 @@ var providers = map[string]func(m *wire.Metadata) handler{
 	wire.ProviderOwn:      ownHandler,
 }
 
-// plan returns how an event with a known description is read.
-func (d *Reader) plan(e *Event) *plan {
-	if e.Meta == nil {
-		return &plan{}
+// plans remembers how the events of each kind are read.
+type plans struct {
+	known       map[*wire.Metadata]*plan
+	lastMeta    *wire.Metadata
+	lastPlan    *plan
+	pointerSize int // bytes
+}
+
+func newPlans(pointerSize int) plans {
+	return plans{known: make(map[*wire.Metadata]*plan), pointerSize: pointerSize}
+}
+
+// of returns how an event with a description is read.
+func (k *plans) of(m *wire.Metadata) *plan {
+	if m == k.lastMeta {
+		return k.lastPlan
 	}
-	if e.Meta == d.lastMeta {
-		return d.lastPlan
-	}
-	p := d.plans[e.Meta]
+	p := k.known[m]
 	if p == nil {
-		p = d.newPlan(e.Meta)
-		if len(d.plans) >= maxMetadata {
-			clear(d.plans) // for descriptions that were forgotten
+		p = newPlan(m, k.pointerSize)
+		if len(k.known) >= maxMetadata {
+			clear(k.known) // for descriptions that were forgotten
 		}
-		d.plans[e.Meta] = p
+		k.known[m] = p
 	}
-	d.lastMeta, d.lastPlan = e.Meta, p
+	k.lastMeta, k.lastPlan = m, p
 	return p
 }
 
-func (d *Reader) newPlan(m *wire.Metadata) *plan {
+func newPlan(m *wire.Metadata, pointerSize int) *plan {
 	p := &plan{name: m.Name, fields: m.Fields}
-	name, fields := fieldsOf(m, d.info.PointerSize)
+	name, fields := fieldsOf(m, pointerSize)
 	if p.name == "" {
 		p.name = name
 	}
@@ -121,7 +130,7 @@ func (d *Reader) plainEvent(e *Event, rec *trace.Record, p *plan) error {
 	if err != nil {
 		return err
 	}
-	d.args = d.appendContext(d.args, e)
+	d.args = appendContext(d.args, e)
 	rec.Event = trace.Event{Provider: e.Meta.Provider, Name: p.name, ID: e.Meta.EventID, Args: d.args, Stack: d.stack(e)}
 	d.commandLine(e, p)
 	return nil
@@ -135,7 +144,7 @@ func (d *Reader) commandLine(e *Event, p *plan) {
 	for _, a := range d.args {
 		if a.Name == "CommandLine" && a.Value != "" {
 			d.process = a.Value
-			rec := d.push(trace.KindProcess)
+			rec := d.out.push(trace.KindProcess)
 			rec.PID = int32(e.Thread.Process)
 			rec.Process = trace.Process{Name: a.Value, WallTime: d.wallTime(), Depth: -1}
 		}
@@ -145,14 +154,14 @@ func (d *Reader) commandLine(e *Event, p *plan) {
 // raw makes a record of an event whose fields are unknown or do not match.
 func (d *Reader) raw(rec *trace.Record, e *Event, p *plan) {
 	d.start(rec, e, trace.KindEvent)
-	d.args = d.appendContext(d.args[:0], e)
+	d.args = appendContext(d.args[:0], e)
 	rec.Event = trace.Event{
 		Provider: e.Meta.Provider, Name: p.name, ID: e.Meta.EventID, Args: d.args, Data: e.Payload, Stack: d.stack(e),
 	}
 }
 
 // appendContext appends what an event has besides its payload.
-func (d *Reader) appendContext(args []trace.Arg, e *Event) []trace.Arg {
+func appendContext(args []trace.Arg, e *Event) []trace.Arg {
 	activity, related := e.Activity, e.Related
 	if l := e.Labels; l != nil {
 		activity, related = l.Activity, l.Related

@@ -16,22 +16,15 @@ import (
 type Reader struct {
 	s     *Scanner
 	opts  Options
-	info  Info
-	err   error // what ReadRecord returns when out is empty
 	stats Stats
 
-	first   bool // the first event was handled
-	whole   bool // an end is to be delivered
-	out     []trace.Record
-	outNext int
-
-	plans    map[*wire.Metadata]*plan
-	lastMeta *wire.Metadata
-	lastPlan *plan
+	begun  bool // the first event was handled
+	out    records
+	ending ending
+	plans  plans
 
 	seq       uint64
 	resources map[string]uint32 // by what allocates
-	texts     interned
 	format    formatter
 	args      []trace.Arg
 	symbols   symbols
@@ -61,10 +54,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{
-		s: s, opts: o, info: s.Info(),
-		plans: make(map[*wire.Metadata]*plan), resources: make(map[string]uint32),
-	}, nil
+	return &Reader{s: s, opts: o, plans: newPlans(s.info.PointerSize), resources: make(map[string]uint32)}, nil
 }
 
 // Stats returns the counters so far.
@@ -76,47 +66,40 @@ func (d *Reader) Stats() Stats {
 }
 
 func (d *Reader) version() string {
-	if d.info.Major < wire.MajorV6 {
-		return fmt.Sprint(d.info.Major)
+	if d.s.info.Major < wire.MajorV6 {
+		return fmt.Sprint(d.s.info.Major)
 	}
-	return fmt.Sprintf("%d.%d", d.info.Major, d.info.Minor)
+	return fmt.Sprintf("%d.%d", d.s.info.Major, d.s.info.Minor)
 }
 
 // ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for {
-		if d.outNext < len(d.out) {
-			*rec = d.out[d.outNext]
-			d.out[d.outNext] = trace.Record{}
-			d.outNext++
+		if d.out.take(rec) {
 			return nil
 		}
-		d.out, d.outNext = d.out[:0], 0
-		if d.err != nil {
-			return d.ending(rec)
+		if d.ending.err != nil {
+			if d.symbols.next(rec) {
+				return nil
+			}
+			return d.ending.next(rec)
 		}
 		e, err := d.s.Next()
-		if !d.first {
-			d.first = true
+		if !d.begun {
+			d.begun = true
 			d.begin(e)
 		}
 		if err != nil {
-			d.end(err)
+			d.ending = ending{err, errors.Is(err, io.EOF) && !d.own.active}
 			continue
 		}
 		if d.event(rec, e) {
-			if len(d.out) == 0 {
+			if d.out.empty() {
 				return nil
 			}
-			d.out = append(d.out, *rec) // after the records that it needs
+			d.out.list = append(d.out.list, *rec) // after the records that it needs
 		}
 	}
-}
-
-// push returns a new record that is delivered before that of the event.
-func (d *Reader) push(kind trace.Kind) *trace.Record {
-	d.out = append(d.out, trace.Record{Kind: kind})
-	return &d.out[len(d.out)-1]
 }
 
 // begin delivers the records for the beginning of the stream. e is the first event, or
@@ -126,46 +109,26 @@ func (d *Reader) begin(e *Event) {
 		return
 	}
 	wall := d.wallTime()
-	d.push(trace.KindHeader).Header = trace.Header{
-		Format: wire.Format, Version: d.version(), PointerSize: d.info.PointerSize,
-		Clock: trace.ClockMonotonic, WallTime: wall, ClockTime: d.info.Nanoseconds(d.info.Sync),
+	d.out.push(trace.KindHeader).Header = trace.Header{
+		Format: wire.Format, Version: d.version(), PointerSize: d.s.info.PointerSize,
+		Clock: trace.ClockMonotonic, WallTime: wall, ClockTime: d.s.info.Nanoseconds(d.s.info.Sync),
 	}
-	if d.info.ProcessID == 0 || e != nil && d.plan(e).process {
+	if d.s.info.ProcessID == 0 || e != nil && e.Meta != nil && d.plans.of(e.Meta).process {
 		return // an event has it
 	}
-	rec := d.push(trace.KindProcess)
-	rec.PID = int32(d.info.ProcessID)
+	rec := d.out.push(trace.KindProcess)
+	rec.PID = int32(d.s.info.ProcessID)
 	rec.Process = trace.Process{WallTime: wall, Depth: -1}
 }
 
 // wallTime returns when the clock had the time Info.Sync, in nanoseconds since 1970, or
 // 0 if that is unknown.
 func (d *Reader) wallTime() int64 {
-	t := d.info.Time
+	t := d.s.info.Time
 	if t[0] < 1970 || t[0] > 2200 {
 		return 0
 	}
 	return time.Date(int(t[0]), time.Month(t[1]), int(t[3]), int(t[4]), int(t[5]), int(t[6]), int(t[7])*1e6, time.UTC).UnixNano()
-}
-
-// end handles the end of the stream, or of what can be read of it.
-func (d *Reader) end(err error) {
-	d.err = err
-	d.whole = errors.Is(err, io.EOF) && !d.ownEnded()
-}
-
-// ending delivers the records that were held back, then the End if the stream has it,
-// and then the error.
-func (d *Reader) ending(rec *trace.Record) error {
-	if d.symbols.next(rec) {
-		return nil
-	}
-	if d.whole {
-		d.whole = false
-		rec.Kind, rec.Time, rec.PID, rec.TID, rec.CPU = trace.KindEnd, 0, 0, 0, 0
-		return nil
-	}
-	return d.err
 }
 
 // event makes a record of an event and reports whether there is one.
@@ -175,7 +138,7 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 	}
 	if t := e.Thread; t.Name != "" && !t.named && !d.own.active {
 		t.named = true
-		named := d.push(trace.KindThread)
+		named := d.out.push(trace.KindThread)
 		named.PID, named.TID = int32(t.Process), int32(t.ID)
 		named.Thread.Name = t.Name
 	}
@@ -184,14 +147,14 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 		rec.CPU = 0
 		rec.Lost = trace.Lost{Count: e.Lost, Reason: LostGap}
 		if e.Since != 0 {
-			rec.Lost.Since = d.info.Nanoseconds(e.Since)
+			rec.Lost.Since = d.s.info.Nanoseconds(e.Since)
 		}
 		return true
 	}
 	if e.Meta == nil {
 		return false
 	}
-	p := d.plan(e)
+	p := d.plans.of(e.Meta)
 	err := p.do(d, e, rec, p)
 	switch {
 	case err == nil:
@@ -199,7 +162,7 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 	case errors.Is(err, errNoRecord):
 		return false
 	case errors.Is(err, errFatal), d.opts.Strict:
-		d.err = syntaxError(e.Offset, fmt.Errorf("event %s: %w", e.Meta.Provider+"/"+p.name, err))
+		d.ending.err = syntaxError(e.Offset, fmt.Errorf("event %s: %w", e.Meta.Provider+"/"+p.name, err))
 		return false
 	}
 	d.stats.Malformed++
@@ -210,7 +173,7 @@ func (d *Reader) event(rec *trace.Record, e *Event) bool {
 // start sets the fields that all records share.
 func (d *Reader) start(rec *trace.Record, e *Event, kind trace.Kind) {
 	rec.Kind = kind
-	rec.Time = d.info.Nanoseconds(e.Time)
+	rec.Time = d.s.info.Nanoseconds(e.Time)
 	rec.PID, rec.TID, rec.CPU = int32(e.Thread.Process), 0, 0
 	if e.Thread.ID <= math.MaxInt32 {
 		rec.TID = int32(e.Thread.ID)
@@ -236,25 +199,4 @@ func (d *Reader) stack(e *Event) trace.Stack {
 
 func isRuntime(provider string) bool {
 	return provider != wire.ProviderSystem && provider != wire.ProviderUniverse && provider != wire.ProviderOwn
-}
-
-// interned makes strings of bytes that occur repeatedly.
-type interned struct {
-	known map[string]string
-	bytes int
-}
-
-const maxInterned = 4 << 20
-
-func (t *interned) get(b []byte) string {
-	if s, ok := t.known[string(b)]; ok {
-		return s
-	}
-	if t.known == nil || t.bytes > maxInterned {
-		t.known, t.bytes = make(map[string]string), 0
-	}
-	s := string(b)
-	t.known[s] = s
-	t.bytes += len(s) + 64
-	return s
 }

@@ -32,7 +32,7 @@ func (d *Reader) call(rec *trace.Record, e *Event, source string) *trace.Call {
 		if source == wire.EventMalloc {
 			r.Desc = "allocations without addresses and frees"
 		}
-		d.push(trace.KindResource).Resource = r
+		d.out.push(trace.KindResource).Resource = r
 	}
 	d.start(rec, e, trace.KindCall)
 	d.seq++
@@ -42,13 +42,6 @@ func (d *Reader) call(rec *trace.Record, e *Event, source string) *trace.Call {
 		rec.Call.Thread = e.Thread.ID
 	}
 	return &rec.Call
-}
-
-func (c *cursor) pointer(size int) uint64 {
-	if size == 4 {
-		return uint64(c.u32())
-	}
-	return c.u64()
 }
 
 // allocationTick handles an event for about every 100 KiB that are allocated. Its size
@@ -65,12 +58,12 @@ func (d *Reader) allocationTick(e *Event, rec *trace.Record, _ *plan) error {
 	}
 	if version >= 2 {
 		amount = c.u64()
-		c.pointer(d.info.PointerSize)
+		c.pointer(d.s.info.PointerSize)
 		typeName = c.raw16()
 		c.u32()
 	}
 	if version >= 3 {
-		address = c.pointer(d.info.PointerSize)
+		address = c.pointer(d.s.info.PointerSize)
 	}
 	if version >= 4 {
 		object = c.u64()
@@ -90,9 +83,9 @@ func (d *Reader) allocationSampled(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
 	kind := c.u32()
 	c.u16()
-	c.pointer(d.info.PointerSize)
+	c.pointer(d.s.info.PointerSize)
 	typeName := c.raw16()
-	address, object := c.pointer(d.info.PointerSize), c.u64()
+	address, object := c.pointer(d.s.info.PointerSize), c.u64()
 	if c.err != nil {
 		return c.err
 	}
@@ -118,7 +111,7 @@ func (d *Reader) object(call *trace.Call, kind uint32, typeName []byte, size uin
 	args := d.args[:0]
 	if len(typeName) > 0 {
 		d.format.text = appendUTF16(d.format.text[:0], typeName)
-		args = append(args, trace.Arg{Name: "type", Value: d.texts.get(d.format.text)})
+		args = append(args, trace.Arg{Name: "type", Value: d.format.texts.get(d.format.text)})
 	}
 	if int(kind) < len(heaps) {
 		args = append(args, trace.Arg{Name: "heap", Value: heaps[kind]})
@@ -169,4 +162,40 @@ func (d *Reader) nativeMap(e *Event, rec *trace.Record, p *plan) error {
 	d.raw(rec, e, p)
 	rec.Event.Stack = trace.Stack{}
 	return nil
+}
+
+// method handles an event with the place of a method's code.
+func (d *Reader) method(e *Event, _ *trace.Record, _ *plan) error {
+	c := cursor{b: e.Payload}
+	c.u64()
+	key := moduleKey{e.Thread.Process, c.u64()}
+	start, size := c.u64(), uint64(c.u32())
+	c.u64()
+	space, name, signature := c.raw16(), c.raw16(), c.raw16()
+	if c.err != nil {
+		return c.err
+	}
+	if start == 0 || size == 0 || start+size < start {
+		return errNoRecord // not compiled
+	}
+	b := appendUTF16(d.format.text[:0], space)
+	if len(b) > 0 && len(name) > 0 {
+		b = append(b, '.')
+	}
+	b = appendUTF16(b, name)
+	b = appendParameters(b, signature)
+	d.format.text = b
+	m := method{key, trace.Function{Name: string(b), Start: start, End: start + size}}
+	if now := d.symbols.add(&m); now != nil {
+		now.record(d.out.push(trace.KindFunction))
+	}
+	return errNoRecord
+}
+
+func (d *Reader) module(e *Event, _ *trace.Record, _ *plan) error {
+	return d.symbols.addModule(e, 8+4+4)
+}
+
+func (d *Reader) domainModule(e *Event, _ *trace.Record, _ *plan) error {
+	return d.symbols.addModule(e, 8+8+4+4)
 }

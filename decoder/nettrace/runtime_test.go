@@ -33,7 +33,7 @@ func TestNativeMap(t *testing.T) {
 		{"without the last field, two entries", payload(19+16, 2), trace.ErrMalformed, false, false},
 		{"more entries than bytes", payload(21+16, 3), trace.ErrMalformed, true, false},
 	} {
-		d := &Reader{info: Info{Frequency: 1e9}}
+		d := &Reader{s: &Scanner{info: Info{Frequency: 1e9}}}
 		var rec trace.Record
 		err := d.nativeMap(&Event{Meta: &wire.Metadata{}, Thread: &Thread{}, Payload: tt.payload}, &rec, &plan{})
 		if !errors.Is(err, tt.err) || errors.Is(err, errFatal) != tt.fatal || (rec.Kind == trace.KindEvent) != tt.ok {

@@ -17,23 +17,24 @@ type Scanner struct {
 	opts  Options
 	info  Info
 	v6    bool
-	stats ScanStats // without Objects
-	// blocks counts objects and blocks by kind.
-	blocks [wire.BlockLabels + 1]uint64
-	dump   *dumper // nil: nothing is dumped
-	base   int64   // offset of the current block's payload
-	begin  int64   // offset of the current object or block
+	stats counters
+	dump  *dumper // nil: nothing is dumped
+	base  int64   // offset of the current block's payload
+	begin int64   // offset of the current object or block
 
-	queue   queue
-	high    uint64 // newest time of the delivered events
-	now     Event  // what Next returns
-	meta    metaTable
-	stacks  stackTable
-	labels  labelTable
-	threads threadTable
-	points  uint64 // number of sequence points that were passed
-	after   func() // what a block does after the events before it are delivered
-	err     error  // returned after those are delivered
+	queue  queue
+	high   uint64 // newest time of the delivered events
+	now    Event  // what Next returns
+	tables        // what events refer to
+	points uint64 // number of sequence points that were passed
+	after  func() // what a block does after the events before it are delivered
+	err    error  // returned after those are delivered
+}
+
+// counters counts what a Scanner has read.
+type counters struct {
+	ScanStats                              // without Objects
+	blocks    [wire.BlockLabels + 1]uint64 // objects and blocks by kind
 }
 
 // ScanStats counts what a Scanner has read.
@@ -73,8 +74,8 @@ func (s *Scanner) Info() Info { return s.info }
 
 // Stats returns the counters so far. The caller owns the map.
 func (s *Scanner) Stats() ScanStats {
-	stats := s.stats
-	stats.Objects = s.objects()
+	stats := s.stats.ScanStats
+	stats.Objects = s.stats.objects(s.v6)
 	return stats
 }
 

@@ -28,39 +28,18 @@ const (
 	maxMethods = 1 << 18
 )
 
-// method handles an event with the place of a method's code.
-func (d *Reader) method(e *Event, _ *trace.Record, _ *plan) error {
-	c := cursor{b: e.Payload}
-	c.u64()
-	key := moduleKey{e.Thread.Process, c.u64()}
-	start, size := c.u64(), uint64(c.u32())
-	c.u64()
-	space, name, signature := c.raw16(), c.raw16(), c.raw16()
-	if c.err != nil {
-		return c.err
-	}
-	if start == 0 || size == 0 || start+size < start {
-		return errNoRecord // not compiled
-	}
-	b := appendUTF16(d.format.text[:0], space)
-	if len(b) > 0 && len(name) > 0 {
-		b = append(b, '.')
-	}
-	b = appendUTF16(b, name)
-	b = appendParameters(b, signature)
-	d.format.text = b
-	m := method{key, trace.Function{Name: string(b), Start: start, End: start + size}}
-	if module, ok := d.symbols.modules[key]; ok {
+// add adds a method. It returns the method if its module is known, or if there is no room,
+// so that it is to be delivered now.
+func (s *symbols) add(m *method) (now *method) {
+	if module, ok := s.modules[m.module]; ok {
 		m.function.Module = module
-		d.pushFunction(&m)
-		return errNoRecord
+		return m
 	}
-	if len(d.symbols.waiting) >= maxMethods {
-		d.pushFunction(&m)
-		return errNoRecord
+	if len(s.waiting) >= maxMethods {
+		return m
 	}
-	d.symbols.waiting = append(d.symbols.waiting, m)
-	return errNoRecord
+	s.waiting = append(s.waiting, *m)
+	return nil
 }
 
 // appendParameters appends the parameters in a signature, as "instance void (int32)".
@@ -70,8 +49,6 @@ func appendParameters(b, signature []byte) []byte {
 	}
 	return b
 }
-
-func (d *Reader) pushFunction(m *method) { m.record(d.push(trace.KindFunction)) }
 
 func (m *method) record(rec *trace.Record) {
 	rec.Kind, rec.Time, rec.TID, rec.CPU = trace.KindFunction, 0, 0, 0
@@ -91,17 +68,9 @@ func (s *symbols) next(rec *trace.Record) bool {
 	return true
 }
 
-func (d *Reader) module(e *Event, _ *trace.Record, _ *plan) error {
-	return d.addModule(e, 8+4+4)
-}
-
-func (d *Reader) domainModule(e *Event, _ *trace.Record, _ *plan) error {
-	return d.addModule(e, 8+8+4+4)
-}
-
 // addModule remembers the path of a module. skip is the number of bytes between its id
 // and the path.
-func (d *Reader) addModule(e *Event, skip int) error {
+func (s *symbols) addModule(e *Event, skip int) error {
 	c := cursor{b: e.Payload}
 	key := moduleKey{e.Thread.Process, c.u64()}
 	c.bytes(skip)
@@ -112,7 +81,6 @@ func (d *Reader) addModule(e *Event, skip int) error {
 	if il == "" {
 		il = native
 	}
-	s := &d.symbols
 	if s.modules == nil {
 		s.modules = make(map[moduleKey]string)
 	}

@@ -6,6 +6,26 @@ import (
 	wire "rtrace-bpf/internal/wire/nettrace"
 )
 
+// tables holds what events refer to by number.
+type tables struct {
+	meta    metaTable
+	stacks  stackTable
+	labels  labelTable
+	threads threadTable
+}
+
+// flush forgets what no event after a sequence point with these flags refers to.
+func (t *tables) flush(flags uint32) {
+	t.stacks.clear()
+	t.labels.clear()
+	if flags&wire.FlushThreads != 0 {
+		t.threads.clear()
+	}
+	if flags&wire.FlushMetadata != 0 {
+		t.meta.clear()
+	}
+}
+
 // metaTable holds descriptions of events by id.
 type metaTable struct {
 	small []*wire.Metadata // ids are 1, 2, 3 … in real streams

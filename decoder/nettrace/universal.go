@@ -13,9 +13,6 @@ type mappings struct {
 	paths    map[moduleKey]string // of mappings, for their symbols
 }
 
-// counted reads a string of universal events: a 16-bit length and UTF-8.
-func (c *cursor) counted() string { return string(c.bytes(int(c.u16()))) }
-
 // systemProcess handles an event about a traced process.
 func (d *Reader) systemProcess(e *Event, rec *trace.Record, _ *plan) error {
 	c := cursor{b: e.Payload}
@@ -32,7 +29,7 @@ func (d *Reader) systemProcess(e *Event, rec *trace.Record, _ *plan) error {
 	rec.TID, rec.CPU = 0, 0
 	rec.Process = trace.Process{Name: name, WallTime: d.wallTime(), Depth: -1}
 	if rec.Process.WallTime != 0 { // that of the record
-		rec.Process.WallTime += rec.Time - d.info.Nanoseconds(d.info.Sync)
+		rec.Process.WallTime += rec.Time - d.s.info.Nanoseconds(d.s.info.Sync)
 	}
 	d.process = name
 	return nil
@@ -65,8 +62,8 @@ func (d *Reader) systemMapping(e *Event, rec *trace.Record, _ *plan) error {
 		d.mappings.paths[moduleKey{process, id}] = m.Path
 	}
 	if buildID := d.mappings.buildIDs[moduleKey{process, described}]; described != 0 && buildID != "" {
-		file := d.push(trace.KindModule)
-		file.Time, file.PID = d.info.Nanoseconds(e.Time), int32(process)
+		file := d.out.push(trace.KindModule)
+		file.Time, file.PID = d.s.info.Nanoseconds(e.Time), int32(process)
 		file.Module = trace.Module{Path: m.Path, BuildID: buildID}
 	}
 	d.start(rec, e, trace.KindMapping)

@@ -39,7 +39,7 @@ func (s *Scanner) headV4() error {
 	case version != wire.VersionTrace:
 		return s.fail(at, fmt.Errorf("object %s of version %d is %w", object, version, trace.ErrUnsupported))
 	}
-	s.blocks[wire.BlockTrace]++
+	s.stats.blocks[wire.BlockTrace]++
 	at = s.in.offset
 	b := s.in.bytes(wire.TraceSize)
 	if len(b) < wire.TraceSize {
@@ -97,7 +97,7 @@ func (s *Scanner) object() error {
 		return s.fail(at, fmt.Errorf("object %s of version %d, which readers of version %d are needed for, is %w",
 			name, version, lowest, trace.ErrUnsupported))
 	}
-	s.blocks[kind]++
+	s.stats.blocks[kind]++
 	start := s.in.offset
 	b := s.in.block(int(size))
 	if err := s.block(kind, b, start, int(size)); err != nil {
@@ -125,10 +125,10 @@ func objectName(b []byte) string {
 }
 
 // objects counts objects and blocks by their names.
-func (s *Scanner) objects() map[string]uint64 {
+func (k *counters) objects(v6 bool) map[string]uint64 {
 	objects := make(map[string]uint64)
 	name := wire.BlockKind.String
-	if !s.v6 {
+	if !v6 {
 		name = func(k wire.BlockKind) string {
 			for name, kind := range kindsV4 {
 				if kind == k {
@@ -138,13 +138,13 @@ func (s *Scanner) objects() map[string]uint64 {
 			return wire.ObjectTrace
 		}
 	}
-	for kind, n := range s.blocks {
+	for kind, n := range k.blocks {
 		if n > 0 {
 			objects[name(wire.BlockKind(kind))] = n
 		}
 	}
-	if s.stats.Unknown > 0 {
-		objects[unknownKind] = s.stats.Unknown
+	if k.Unknown > 0 {
+		objects[unknownKind] = k.Unknown
 	}
 	return objects
 }

@@ -26,7 +26,7 @@ func (s *Scanner) headV6() error {
 	if kind != wire.BlockTrace {
 		return s.fail(at, malformed("the first block is of kind %d (%s), not %s", kind, kind, wire.BlockTrace))
 	}
-	s.blocks[kind]++
+	s.stats.blocks[kind]++
 	at = s.in.offset
 	b = s.in.block(size)
 	if len(b) < size {
@@ -83,7 +83,7 @@ func (s *Scanner) blockV6() error {
 	}
 	switch {
 	case kind == wire.BlockEnd:
-		s.blocks[kind]++
+		s.stats.blocks[kind]++
 		if s.in.skip(size) < size {
 			return s.cut("closing block")
 		}
@@ -99,7 +99,7 @@ func (s *Scanner) blockV6() error {
 		}
 		return nil
 	}
-	s.blocks[kind]++
+	s.stats.blocks[kind]++
 	at = s.in.offset
 	b := s.in.block(size)
 	return s.block(kind, b, at, size)

@@ -72,7 +72,7 @@ func (d *Reader) parseCall(rec *trace.Record, b []byte, layout int) bool {
 	if layout == wire.CallDocument {
 		w0, w1, w2 = w1, w2, w0
 		if w0 == 0 && d.w.documentFraming() {
-			w0 = d.w.onlyResource()
+			w0 = d.w.declared.onlyResource()
 		}
 		c.ID, size = order.Ptr(rest), order.U32(rest[order.Pointer:])
 	} else {

@@ -82,13 +82,29 @@ func (w *Walker) documentFraming() bool {
 	return w.hs.Version < wire.V20 && !w.sizeFirst
 }
 
-// onlyResource returns the id of the only resource declared so far, or 0. In the
-// protocol document, calls may use 0 for it.
-func (w *Walker) onlyResource() uint32 {
-	if bits.OnesCount64(w.resources) != 1 {
+// declared is the resources and contexts that a trace has declared so far.
+type declared struct {
+	resources uint64 // bit n: RESR n was seen, n < 64
+	contexts  uint32 // CTXR ids seen
+}
+
+// add adds the id in a packet, if it declares something.
+func (k *declared) add(code, id uint32) {
+	switch {
+	case code == wire.RESR && id < 64:
+		k.resources |= 1 << id
+	case code == wire.CTXR:
+		k.contexts |= id
+	}
+}
+
+// onlyResource returns the id of the only resource, or 0. In the protocol document, calls
+// may use 0 for it.
+func (k *declared) onlyResource() uint32 {
+	if bits.OnesCount64(k.resources) != 1 {
 		return 0
 	}
-	return uint32(bits.TrailingZeros64(w.resources))
+	return uint32(bits.TrailingZeros64(k.resources))
 }
 
 // detectCalls distinguishes the two layouts of CALL. Both have the same fields, so it
@@ -97,8 +113,7 @@ func (w *Walker) onlyResource() uint32 {
 func (w *Walker) detectCalls() int {
 	var (
 		code, doc callScore
-		contexts  = w.contexts
-		resources = w.resources
+		seen      = w.declared
 		rel       = 0
 	)
 	for calls := 0; calls < detectCalls; {
@@ -117,20 +132,16 @@ func (w *Walker) detectCalls() int {
 			continue
 		}
 		switch def.Code {
-		case wire.RESR:
-			if id := w.order.U32(data); id < 64 {
-				resources |= 1 << id
-			}
-		case wire.CTXR:
-			contexts |= w.order.U32(data)
+		case wire.RESR, wire.CTXR:
+			seen.add(def.Code, w.order.U32(data))
 		case wire.CALL:
 			calls++
 			a, ok := splitCall(data, w.order)
 			if !ok {
 				continue
 			}
-			code.add(a.words[0], a.words[1], a.words[2], a.kind, a.sizeFirst, a.idLast, resources, contexts)
-			doc.add(a.words[1], a.words[2], a.words[0], a.kind, a.sizeLast, a.idFirst, resources, contexts)
+			code.add(a.words[0], a.words[1], a.words[2], a.kind, a.sizeFirst, a.idLast, &seen)
+			doc.add(a.words[1], a.words[2], a.words[0], a.kind, a.sizeLast, a.idFirst, &seen)
 			if d := code.points - doc.points; d >= detectMargin {
 				return wire.CallDocument
 			} else if d <= -detectMargin {
@@ -180,13 +191,13 @@ type callScore struct {
 	last   uint32
 }
 
-func (s *callScore) add(resource, context, timestamp, kind, size uint32, id uint64, resources uint64, contexts uint32) {
+func (s *callScore) add(resource, context, timestamp, kind, size uint32, id uint64, seen *declared) {
 	if resource > wire.MaxResources {
 		s.points += 2
-	} else if resources != 0 && resources&(1<<resource) == 0 && (resource != 0 || bits.OnesCount64(resources) > 1) {
+	} else if seen.resources != 0 && seen.resources&(1<<resource) == 0 && (resource != 0 || bits.OnesCount64(seen.resources) > 1) {
 		s.points++ // not declared; 0 may stand for the only one
 	}
-	if context&^contexts != 0 {
+	if context&^seen.contexts != 0 {
 		s.points++
 	}
 	if timestamp >= wire.DayMillis {

@@ -86,7 +86,7 @@ func (d *Reader) quick(rec *trace.Record) bool {
 		c.Op = trace.OpAlloc
 	}
 	if length == 6 {
-		c.Function = d.quickName(call[quickCall : quickCall+8])
+		c.Function = d.names.quick(call[quickCall : quickCall+8])
 	} else {
 		c.Function = d.names.get(cutNUL(call[quickCall+2 : quickCall+2+length]))
 	}
@@ -120,13 +120,18 @@ func (d *Reader) quickFrames(b []byte, n int) []uint64 {
 	return frames
 }
 
-// quickName returns the name with the given bytes, of which the first two are its
-// length.
-func (d *Reader) quickName(b []byte) string {
+// names makes strings of names.
+type names struct {
+	interner
+	short [quickNames]quickName
+}
+
+// quick returns the name with the given bytes, of which the first two are its length.
+func (n *names) quick(b []byte) string {
 	raw := binary.LittleEndian.Uint64(b)
-	slot := &d.quickNames[raw*0x9e3779b97f4a7c15>>60]
+	slot := &n.short[raw*0x9e3779b97f4a7c15>>60]
 	if slot.raw != raw {
-		*slot = quickName{raw, d.names.get(cutNUL(b[2:]))}
+		*slot = quickName{raw, n.get(cutNUL(b[2:]))}
 	}
 	return slot.text
 }

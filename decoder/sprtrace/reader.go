@@ -15,18 +15,15 @@ type Reader struct {
 	w    Walker
 	opts Options
 
-	seq      uint64
-	pid      int32
-	header   bool // a header is to be delivered
-	ends     bool // the trace marks its end
-	err      error
-	stats    Stats
-	warnings []string
+	seq     uint64
+	pid     int32
+	header  bool // a header is to be delivered
+	ends    bool // the trace marks its end
+	err     error
+	isQuick bool // see canQuick
+	findings
 
-	isQuick    bool // see canQuick
-	quickNames [quickNames]quickName
-
-	names    interner
+	names    names
 	texts    interner // argument values change often: keep them separate from the names
 	frames   []uint64
 	args     []trace.Arg

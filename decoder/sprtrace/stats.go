@@ -22,6 +22,12 @@ type Stats struct {
 // maxWarnings bounds what Warnings keeps.
 const maxWarnings = 32
 
+// findings is what a Reader has found so far.
+type findings struct {
+	stats    Stats
+	warnings []string
+}
+
 // Stats returns the counters so far.
 func (d *Reader) Stats() Stats {
 	s := d.stats
@@ -32,11 +38,11 @@ func (d *Reader) Stats() Stats {
 
 // Warnings returns what the original post-processor prints to stderr, without its
 // "WARNING: ", and oddities of the whole trace: at most 32 lines.
-func (d *Reader) Warnings() []string { return d.warnings }
+func (f *findings) Warnings() []string { return f.warnings }
 
-func (d *Reader) warn(format string, args ...any) {
-	if len(d.warnings) < maxWarnings {
-		d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+func (f *findings) warn(format string, args ...any) {
+	if len(f.warnings) < maxWarnings {
+		f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
 	}
 }
 

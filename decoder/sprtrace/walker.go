@@ -24,8 +24,7 @@ type Walker struct {
 	callOrder int  // layout of CALL; -1 before the first one
 	exactText bool // a string length without its padding was seen
 
-	resources uint64 // bit n: RESR n was seen, n < 64
-	contexts  uint32 // CTXR ids seen
+	declared declared
 
 	// The packet at src.pos, if loaded.
 	loaded    bool
@@ -176,16 +175,8 @@ func (w *Walker) coldCode(code uint32) {
 		return
 	}
 	w.code = def.Code
-	if len(w.data) < 4 {
-		return
-	}
-	switch def.Code {
-	case wire.RESR:
-		if id := w.order.U32(w.data); id < 64 {
-			w.resources |= 1 << id
-		}
-	case wire.CTXR:
-		w.contexts |= w.order.U32(w.data)
+	if len(w.data) >= 4 {
+		w.declared.add(def.Code, w.order.U32(w.data))
 	}
 }
 
@@ -246,7 +237,7 @@ func (w *Walker) begin() error {
 	w.order = binio.Order{Big: hs.Endian == wire.BigEndian, Pointer: int(hs.Pointer)}
 	w.sizeFirst = hs.Version.SizeFirst()
 	w.swapped = false
-	w.resources, w.contexts = 0, 0
+	w.declared = declared{}
 	w.callOrder = -1
 	if w.opts.Legacy {
 		w.callOrder = 0

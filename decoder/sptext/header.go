@@ -3,7 +3,6 @@ package sptext
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"time"
 
 	wire "rtrace-bpf/internal/wire/sptext"
@@ -20,9 +19,9 @@ func (d *Reader) first(line []byte) {
 			d.finish(d.syntaxError(0, trace.ErrMalformed))
 			return
 		}
-		d.repeat()
+		d.lines.repeat()
 	}
-	if known && d.bare && !d.opts.Legacy {
+	if known && d.lines.bare && !d.opts.Legacy {
 		d.finish(d.syntaxError(0, trace.ErrTruncated))
 		return
 	}
@@ -59,15 +58,15 @@ func (d *Reader) first(line []byte) {
 
 // announced reads the line after the header line if it announces an End.
 func (d *Reader) announced() {
-	if d.opts.Legacy || d.again || d.err != nil {
+	if d.opts.Legacy || d.lines.again || d.err != nil {
 		return // the first line is not a header
 	}
-	line, err := d.nextLine()
+	line, err := d.lines.next()
 	if err != nil {
 		return // parse the line like any other
 	}
-	if d.bare || string(line) != wire.Ends {
-		d.repeat()
+	if d.lines.bare || string(line) != wire.Ends {
+		d.lines.repeat()
 		return
 	}
 	d.ends, d.ready[0].Header.Ends = true, true
@@ -87,7 +86,7 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 			value, next, more = cutValue(rest)
 		}
 		if d.opts.Legacy {
-			if !more && !d.bare {
+			if !more && !d.lines.bare {
 				// The original includes the line feed.
 				value = append(slices.Clone(value), '\n')
 			}
@@ -97,7 +96,7 @@ func (d *Reader) headerFields(line []byte) (fields map[string]string, known bool
 		}
 		for _, k := range wire.HeaderKeys {
 			if string(key) == k {
-				fields[k] = d.unquote(value)
+				fields[k] = d.texts.unquote(value)
 				known = true
 			}
 		}
@@ -155,34 +154,4 @@ func (d *Reader) parseTime(s string) (time.Time, bool) {
 		v[0], v[2] = v[2], v[0]
 	}
 	return time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], 0, d.opts.Location), true
-}
-
-// unquote returns a text with each group \xNN replaced by the byte that it stands for.
-// It is for texts of the header and of registries, which are not interned.
-func (d *Reader) unquote(b []byte) string {
-	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
-		return string(b)
-	}
-	return unquoted(b)
-}
-
-// text is unquote for strings that occur repeatedly.
-func (d *Reader) text(b []byte) string {
-	if d.opts.Legacy || bytes.IndexByte(b, '\\') < 0 {
-		return d.intern(b)
-	}
-	return unquoted(b)
-}
-
-func unquoted(b []byte) string {
-	var s strings.Builder
-	for i := 0; i < len(b); i++ {
-		if b[i] == '\\' && len(b)-i >= 4 && b[i+1] == 'x' && hexValue[b[i+2]] < 16 && hexValue[b[i+3]] < 16 {
-			s.WriteByte(hexValue[b[i+2]]<<4 | hexValue[b[i+3]])
-			i += 3
-			continue
-		}
-		s.WriteByte(b[i])
-	}
-	return s.String()
 }

@@ -7,101 +7,119 @@ import (
 	wire "rtrace-bpf/internal/wire/sptext"
 )
 
-// nextLine returns the next line without its line end. It is valid until the next call.
+// lines splits the input into lines.
+type lines struct {
+	r      io.Reader
+	legacy bool
+
+	buf    []byte // buf[at:end] is read and not used yet
+	at     int
+	end    int
+	offset int64 // offset of buf[0] in the input
+	err    error // error with which the input ended
+
+	line   []byte
+	lineAt int64 // offset of the line in the input
+	again  bool  // the line is to be parsed again
+	bare   bool  // the line has no line feed, for one of two reasons:
+	cut    bool  // legacy: it continues in the next piece; else the input ends
+}
+
+// next returns the next line without its line end. It is valid until the next call.
 // The last line may lack its line end. After repeat it returns the same line again.
-func (d *Reader) nextLine() ([]byte, error) {
-	if d.again {
-		d.again = false
-		return d.line, nil
+func (l *lines) next() ([]byte, error) {
+	if l.again {
+		l.again = false
+		return l.line, nil
 	}
-	d.cut, d.bare = false, false
-	d.lineAt = d.offset + int64(d.at)
+	l.cut, l.bare = false, false
+	l.lineAt = l.offset + int64(l.at)
 	limit := maxLine
-	if d.opts.Legacy {
+	if l.legacy {
 		limit = wire.LegacyLine
 	}
 	seen := 0 // bytes from at on without a line end
 	for {
-		if i := bytes.IndexByte(d.buf[d.at+seen:d.end], '\n'); i >= 0 {
+		if i := bytes.IndexByte(l.buf[l.at+seen:l.end], '\n'); i >= 0 {
 			n := seen + i
-			if d.opts.Legacy && n >= limit {
-				return d.piece(limit), nil
+			if l.legacy && n >= limit {
+				return l.piece(limit), nil
 			}
-			d.line = d.buf[d.at : d.at+min(n, limit)]
-			d.at += n + 1
-			return d.trim(), nil
+			l.line = l.buf[l.at : l.at+min(n, limit)]
+			l.at += n + 1
+			return l.trim(), nil
 		}
-		seen = d.end - d.at
-		if d.opts.Legacy && seen >= limit {
-			return d.piece(limit), nil
+		seen = l.end - l.at
+		if l.legacy && seen >= limit {
+			return l.piece(limit), nil
 		}
 		if seen > limit {
 			// Keep the start of the line and drop the rest.
-			copy(d.buf, d.buf[d.at:d.at+limit])
-			d.offset += int64(d.end - limit)
-			d.at, d.end = 0, limit
+			copy(l.buf, l.buf[l.at:l.at+limit])
+			l.offset += int64(l.end - limit)
+			l.at, l.end = 0, limit
 			seen = limit
 		}
-		if err := d.fill(); err != nil {
-			if d.at == d.end {
+		if err := l.fill(); err != nil {
+			if l.at == l.end {
 				return nil, err
 			}
-			d.line = d.buf[d.at:d.end]
-			d.at = d.end
-			d.bare = true
-			return d.trim(), nil
+			l.line = l.buf[l.at:l.end]
+			l.at = l.end
+			l.bare = true
+			return l.trim(), nil
 		}
 	}
 }
 
 // piece returns the first n bytes of a longer line.
-func (d *Reader) piece(n int) []byte {
-	d.line = d.buf[d.at : d.at+n]
-	d.at += n
-	d.cut, d.bare = true, true
-	return d.trim()
+func (l *lines) piece(n int) []byte {
+	l.line = l.buf[l.at : l.at+n]
+	l.at += n
+	l.cut, l.bare = true, true
+	return l.trim()
 }
 
 // trim removes what is not part of a line's text: the first byte of a line end of two
 // bytes, and in legacy mode everything from a zero byte on.
-func (d *Reader) trim() []byte {
-	if d.opts.Legacy {
-		if i := bytes.IndexByte(d.line, 0); i >= 0 {
-			d.line = d.line[:i]
+func (l *lines) trim() []byte {
+	if l.legacy {
+		if i := bytes.IndexByte(l.line, 0); i >= 0 {
+			l.line = l.line[:i]
 		}
-		return d.line
+		return l.line
 	}
-	if n := len(d.line); n > 0 && d.line[n-1] == '\r' {
-		d.line = d.line[:n-1]
+	if n := len(l.line); n > 0 && l.line[n-1] == '\r' {
+		l.line = l.line[:n-1]
 	}
-	return d.line
+	return l.line
 }
 
-// repeat makes nextLine return the current line once more.
-func (d *Reader) repeat() { d.again = true }
+// repeat makes next return the current line once more.
+func (l *lines) repeat() { l.again = true }
 
 // fill moves the unused bytes to the start of the buffer and reads more input. It
 // returns the error of the input when there is no more.
-func (d *Reader) fill() error {
-	if d.ioErr != nil {
-		return d.ioErr
+func (l *lines) fill() error {
+	if l.err != nil {
+		return l.err
 	}
-	if d.at > 0 {
-		copy(d.buf, d.buf[d.at:d.end])
-		d.offset += int64(d.at)
-		d.end -= d.at
-		d.at = 0
+	if l.at > 0 {
+		copy(l.buf, l.buf[l.at:l.end])
+		l.offset += int64(l.at)
+		l.end -= l.at
+		l.at = 0
 	}
-	if d.end == len(d.buf) {
-		grown := make([]byte, max(bufferSize, 2*len(d.buf)))
-		copy(grown, d.buf[:d.end])
-		d.buf = grown
+	if l.end == len(l.buf) {
+		grown := make([]byte, max(bufferSize, 2*len(l.buf)))
+		copy(grown, l.buf[:l.end])
+		l.buf = grown
 	}
 	for range 100 {
-		n, err := d.r.Read(d.buf[d.end:])
-		d.end += n
+		n, err := l.r.Read(l.buf[l.end:])
+		l.end += n
 		if err != nil {
-			d.ioErr = err
+			l.err = err
 		}
 		if n > 0 {
 			return nil
@@ -110,13 +128,6 @@ func (d *Reader) fill() error {
 			return err
 		}
 	}
-	d.ioErr = io.ErrNoProgress
-	return d.ioErr
-}
-
-// warn reports a warning of the original parser.
-func (d *Reader) warn(text string) {
-	if d.opts.Warn != nil && d.opts.Legacy {
-		d.opts.Warn(text)
-	}
+	l.err = io.ErrNoProgress
+	return l.err
 }

@@ -17,13 +17,13 @@ const (
 // to the pending calls makes none yet. A line that ends a group of calls is repeated
 // after they are delivered.
 func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
-	if d.bare && !d.opts.Legacy {
+	if d.lines.bare && !d.opts.Legacy {
 		// It may lack its end, or an address its last digits.
-		return false, d.syntaxError(d.lineAt, trace.ErrTruncated)
+		return false, d.syntaxError(d.lines.lineAt, trace.ErrTruncated)
 	}
 	if len(line) == 0 {
 		d.flushPartial()
-		d.closeGroup()
+		d.group.close(d.opts.Legacy)
 		return false, nil
 	}
 	c := line[0]
@@ -39,8 +39,8 @@ func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
 			return false, d.addCall(&p)
 		}
 	}
-	if d.closeGroup() {
-		d.repeat()
+	if d.group.close(d.opts.Legacy) {
+		d.lines.repeat()
 		return false, nil
 	}
 	r.Time, r.PID, r.TID, r.CPU = 0, 0, 0, 0
@@ -53,17 +53,16 @@ func (d *Reader) parse(line []byte, r *trace.Record) (bool, error) {
 
 // addCall adds a call to the pending ones, if those have no frames yet.
 func (d *Reader) addCall(p *pending) error {
-	if len(d.frames) > 0 {
-		d.repeat()
-		d.closeGroup()
+	if len(d.group.frames) > 0 {
+		d.lines.repeat()
+		d.group.close(d.opts.Legacy)
 		return nil
 	}
-	if len(d.pending) >= d.opts.MaxGroup {
-		return d.syntaxError(d.lineAt, trace.ErrLimit)
+	if len(d.group.pending) >= d.opts.MaxGroup {
+		return d.syntaxError(d.lines.lineAt, trace.ErrLimit)
 	}
 	d.flushPartial()
-	p.firstArg, p.endArg = len(d.args), len(d.args)
-	d.pending = append(d.pending, *p)
+	d.group.add(p)
 	return nil
 }
 
@@ -75,23 +74,12 @@ func (d *Reader) frame(line []byte) bool {
 	if !ok {
 		return false
 	}
-	if len(d.pending) == 0 {
+	if len(d.group.pending) == 0 {
 		d.warn(warnFrame)
 		return true
 	}
-	if len(d.frames) >= maxFrames {
-		return true
-	}
-	d.frames = append(d.frames, addr)
 	p.spaces()
-	if len(p.s) > 0 {
-		for len(d.names) < len(d.frames)-1 {
-			d.names = append(d.names, "")
-		}
-		d.names = append(d.names, d.text(p.s))
-	} else if len(d.names) > 0 {
-		d.names = append(d.names, "")
-	}
+	d.group.addFrame(addr, p.s, &d.texts)
 	return true
 }
 
@@ -119,15 +107,11 @@ func (d *Reader) arg(line []byte) bool {
 		p.byte(' ')
 		value = p.s
 	}
-	if len(d.pending) == 0 {
+	if len(d.group.pending) == 0 {
 		d.warn(warnArg)
 		return true
 	}
-	last := &d.pending[len(d.pending)-1]
-	if last.endArg-last.firstArg < maxArgs {
-		d.args = append(d.args, trace.Arg{Name: d.text(name), Value: d.text(value)})
-		last.endArg = len(d.args)
-	}
+	d.group.addArg(name, value, &d.texts)
 	return true
 }
 
@@ -191,8 +175,8 @@ func (d *Reader) call(line []byte, c *pending) bool {
 	if !d.sizeAndID(rest, c) {
 		return false
 	}
-	c.function = d.text(name)
-	c.resource = d.resourceOf(typ)
+	c.function = d.texts.text(name)
+	c.resource = d.resources.of(typ, &d.texts)
 	return true
 }
 
@@ -303,39 +287,23 @@ func afterSpace(s []byte) ([]byte, bool) {
 	return rest, ok
 }
 
-// resourceOf returns the id of a call's resource. A call without a type belongs to the
-// first resource, because writers leave out the type as long as there is only one.
-func (d *Reader) resourceOf(typ []byte) uint32 {
-	if typ == nil {
-		if len(d.resources) == 0 {
-			return 0
-		}
-		return d.resources[0].ID
-	}
-	name := d.text(typ)
-	for i := range d.resources {
-		if d.resources[i].Type == name {
-			return d.resources[i].ID
-		}
-	}
-	return 0
-}
-
 // knows reports whether typ is a resource. In a trace without declarations it declares
 // typ; otherwise an unknown type is the end of a function's name, as in f<int>.
 func (d *Reader) knows(typ []byte) bool {
-	name := d.text(typ)
-	for i := range d.resources {
-		if d.resources[i].Type == name {
-			return true
-		}
+	name := d.texts.text(typ)
+	if d.resources.has(name) {
+		return true
 	}
-	if len(d.resources) > 0 && !d.guessed || len(d.resources) >= 32 {
-		return false
+	res, ok := d.resources.guess(name)
+	if ok {
+		d.ready = append(d.ready, trace.Record{Kind: trace.KindResource, Resource: res})
 	}
-	d.guessed = true
-	res := trace.Resource{ID: uint32(len(d.resources)) + 1, Type: name}
-	d.resources = append(d.resources, res)
-	d.ready = append(d.ready, trace.Record{Kind: trace.KindResource, Resource: res})
-	return true
+	return ok
+}
+
+// warn reports a warning of the original parser.
+func (d *Reader) warn(text string) {
+	if d.opts.Warn != nil && d.opts.Legacy {
+		d.opts.Warn(text)
+	}
 }

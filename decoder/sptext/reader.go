@@ -44,50 +44,18 @@ const (
 // Reader is a trace.Reader. What a Record refers to is valid until the next call,
 // except strings, which belong to the caller.
 type Reader struct {
-	r    io.Reader
-	opts Options
+	opts      Options
+	lines     lines
+	texts     texts
+	group     group
+	resources resources
 
-	buf    []byte // buf[at:end] is read and not used yet
-	at     int
-	end    int
-	offset int64 // offset of buf[0] in the input
-	ioErr  error // error with which the input ended
-
-	err     error          // what ReadRecord returns after everything is delivered
-	started bool           // the first line was read
-	ends    bool           // the text marks its end
-	ready   []trace.Record // records to deliver first: header, process
-	pending []pending      // calls whose stack is not complete
-	given   int            // number of pending calls that were delivered
-	args    []trace.Arg    // of the pending calls
-	frames  []uint64
-	names   []string // as long as frames, or empty
-	stack   trace.Stack
-	closed  bool // the stack of the pending calls is complete
-
+	err       error          // what ReadRecord returns after everything is delivered
+	started   bool           // the first line was read
+	ends      bool           // the text marks its end
+	ready     []trace.Record // records to deliver first: header, process
 	timestamp time.Time
-	resources []trace.Resource
-	guessed   bool // resources are declared by the calls
-	interned  map[string]string
-
-	line    []byte
-	lineAt  int64  // offset of the line in the input
-	again   bool   // the line is to be parsed again
-	bare    bool   // the line has no line feed, for one of two reasons:
-	cut     bool   // legacy: it continues in the next piece; else the input ends
-	partial []byte // legacy: the pieces of a comment so far
-}
-
-// pending is a call that waits for its stack.
-type pending struct {
-	seq, id, size uint64
-	time          int64
-	op            trace.Op
-	context       uint32
-	resource      uint32
-	function      string
-	firstArg      int // arguments are args[firstArg:endArg]
-	endArg        int
+	partial   []byte // legacy: the pieces of a comment so far
 }
 
 var _ trace.Reader = (*Reader)(nil)
@@ -106,7 +74,10 @@ func New(r io.Reader, opts Options) (*Reader, error) {
 	if opts.Location == nil {
 		opts.Location = time.Local
 	}
-	return &Reader{r: r, opts: opts, interned: make(map[string]string)}, nil
+	return &Reader{
+		opts: opts, lines: lines{r: r, legacy: opts.Legacy},
+		texts: texts{legacy: opts.Legacy, interned: make(map[string]string)},
+	}, nil
 }
 
 // Timestamp returns the time in the header line, once the header is read. Unlike the
@@ -117,12 +88,12 @@ func (d *Reader) Timestamp() time.Time { return d.timestamp }
 // ReadRecord implements trace.Reader.
 func (d *Reader) ReadRecord(r *trace.Record) error {
 	for {
-		if d.closed {
-			if d.given < len(d.pending) {
-				d.giveCall(r)
+		if d.group.closed {
+			if d.group.given < len(d.group.pending) {
+				d.group.give(r)
 				return nil
 			}
-			d.resetGroup()
+			d.group.reset()
 		}
 		if len(d.ready) > 0 {
 			*r = d.ready[0]
@@ -132,7 +103,7 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 		if d.err != nil {
 			return d.err
 		}
-		line, err := d.nextLine()
+		line, err := d.lines.next()
 		if err != nil {
 			d.finish(err)
 			continue
@@ -157,69 +128,14 @@ func (d *Reader) ReadRecord(r *trace.Record) error {
 func (d *Reader) finish(err error) {
 	d.flushPartial()
 	if err == io.EOF && !d.started {
-		err = d.syntaxError(d.offset, trace.ErrTruncated)
+		err = d.syntaxError(d.lines.offset, trace.ErrTruncated)
 	}
 	d.err = err
-	if d.closeGroup() && errors.Is(err, trace.ErrTruncated) {
-		d.stack.End = trace.StackTruncated
+	if d.group.close(d.opts.Legacy) && errors.Is(err, trace.ErrTruncated) {
+		d.group.stack.End = trace.StackTruncated
 	}
 }
 
 func (d *Reader) syntaxError(offset int64, err error) error {
 	return &trace.SyntaxError{Format: wire.Format, Offset: offset, Err: err}
-}
-
-// giveCall makes a record of the next pending call.
-func (d *Reader) giveCall(r *trace.Record) {
-	p := &d.pending[d.given]
-	d.given++
-	r.Kind = trace.KindCall
-	r.Time = p.time
-	r.PID, r.TID, r.CPU = 0, 0, 0
-	c := &r.Call
-	c.Seq, c.Op, c.Function, c.Resource = p.seq, p.op, p.function, p.resource
-	c.ID, c.OldID, c.Size, c.EntryTime, c.Context = p.id, 0, p.size, 0, p.context
-	c.Index, c.Caller, c.Thread = 0, trace.Caller{}, 0
-	c.Stack = d.stack
-	c.Args = d.args[p.firstArg:p.endArg:p.endArg]
-}
-
-// closeGroup ends the stack of the pending calls. It returns false if there are none.
-func (d *Reader) closeGroup() bool {
-	if len(d.pending) == 0 {
-		return false
-	}
-	d.stack = trace.Stack{Frames: d.frames, Names: d.names, End: trace.StackUnknown}
-	if len(d.frames) == 0 && !d.opts.Legacy {
-		d.stack.End = trace.StackAbsent
-	}
-	d.given = 0
-	d.closed = true
-	return true
-}
-
-func (d *Reader) resetGroup() {
-	d.closed = false
-	d.given = 0
-	clear(d.pending) // release the strings
-	d.pending = d.pending[:0]
-	clear(d.args)
-	d.args = d.args[:0]
-	d.frames = d.frames[:0]
-	clear(d.names)
-	d.names = d.names[:0]
-}
-
-// intern returns b as a string. It returns the same string for the same bytes, up to a
-// limit of the number of strings.
-func (d *Reader) intern(b []byte) string {
-	if s, ok := d.interned[string(b)]; ok {
-		return s
-	}
-	if len(d.interned) >= maxInterned {
-		clear(d.interned)
-	}
-	s := string(b)
-	d.interned[s] = s
-	return s
 }

@@ -59,7 +59,7 @@ func (d *Reader) mapping(s []byte, m *trace.Mapping) bool {
 	if !ok {
 		return false
 	}
-	*m = trace.Mapping{Start: from, End: to, Path: d.unquote(path)}
+	*m = trace.Mapping{Start: from, End: to, Path: d.texts.unquote(path)}
 	return true
 }
 
@@ -84,7 +84,7 @@ func (d *Reader) context(p scanner, r *trace.Record) bool {
 		return true
 	}
 	name = bytes.TrimPrefix(name, []byte{' '})
-	r.Kind, r.Context = trace.KindContext, trace.Context{ID: uint32(id), Name: d.unquote(name)}
+	r.Kind, r.Context = trace.KindContext, trace.Context{ID: uint32(id), Name: d.texts.unquote(name)}
 	return true
 }
 
@@ -112,7 +112,7 @@ func (d *Reader) resource(p scanner, r *trace.Record) bool {
 	if !ok && d.opts.Legacy {
 		return false
 	}
-	res := trace.Resource{Type: d.unquote(typ), Desc: d.unquote(desc)}
+	res := trace.Resource{Type: d.texts.unquote(typ), Desc: d.texts.unquote(desc)}
 	if m := uint32(mask); m != 0 {
 		res.ID = uint32(bits.TrailingZeros32(m)) + 1
 	}
@@ -122,13 +122,11 @@ func (d *Reader) resource(p scanner, r *trace.Record) bool {
 			res.RefCount = bytes.Contains(flags, []byte(wire.RefCount))
 		}
 	}
-	for i := range d.resources {
-		if d.resources[i].Type == res.Type {
-			r.Kind = trace.KindNone
-			return true
-		}
+	if d.resources.has(res.Type) {
+		r.Kind = trace.KindNone
+		return true
 	}
-	d.resources = append(d.resources, res)
+	d.resources.declared = append(d.resources.declared, res)
 	r.Kind, r.Resource = trace.KindResource, res
 	return true
 }
@@ -148,7 +146,7 @@ func (d *Reader) attachment(p scanner, r *trace.Record) bool {
 		return false
 	}
 	r.Kind = trace.KindAttachment
-	r.Attachment = trace.Attachment{Name: d.unquote(name), Path: d.unquote(path)}
+	r.Attachment = trace.Attachment{Name: d.texts.unquote(name), Path: d.texts.unquote(path)}
 	return true
 }
 
@@ -158,12 +156,12 @@ func (d *Reader) comment(line []byte, r *trace.Record) bool {
 	if d.opts.Legacy {
 		if line[0] != '#' {
 			end := "\n"
-			if d.bare {
+			if d.lines.bare {
 				end = ""
 			}
 			d.warn(warnComment + string(line) + end)
 		}
-		if d.cut && len(d.partial) < maxLine {
+		if d.lines.cut && len(d.partial) < maxLine {
 			d.partial = append(d.partial, line...)
 			return false
 		}
@@ -190,7 +188,7 @@ func (d *Reader) comment(line []byte, r *trace.Record) bool {
 		r.Kind = trace.KindEnd
 		return true
 	case strings.HasPrefix(s, wire.ExecPrefix):
-		r.Kind, r.Exec = trace.KindExec, trace.Exec{Name: d.unquote(line[len(wire.ExecPrefix):])}
+		r.Kind, r.Exec = trace.KindExec, trace.Exec{Name: d.texts.unquote(line[len(wire.ExecPrefix):])}
 		return true
 	}
 	r.Kind, r.Comment = trace.KindComment, s
@@ -229,7 +227,7 @@ func (d *Reader) module(p scanner, r *trace.Record) bool {
 		return false
 	}
 	r.Kind = trace.KindTracerModule
-	r.TracerModule = trace.TracerModule{ID: uint32(id), Major: uint16(major), Minor: uint16(minor), Name: d.unquote(name)}
+	r.TracerModule = trace.TracerModule{ID: uint32(id), Major: uint16(major), Minor: uint16(minor), Name: d.texts.unquote(name)}
 	return true
 }
 
@@ -243,6 +241,6 @@ func (d *Reader) lost(p scanner, r *trace.Record) bool {
 	if !ok {
 		return false
 	}
-	r.Kind, r.Lost = trace.KindLost, trace.Lost{Count: n, Reason: d.unquote(reason)}
+	r.Kind, r.Lost = trace.KindLost, trace.Lost{Count: n, Reason: d.texts.unquote(reason)}
 	return true
 }

@@ -200,7 +200,7 @@ func (x *Rewriter) frame(line []byte) bool {
 	p.spaces()
 	old := ""
 	if len(p.s) > 0 {
-		old = x.parser.text(p.s)
+		old = x.parser.texts.text(p.s)
 	}
 	text := x.editor.Frame(addr, old)
 	if text == old {

@@ -180,7 +180,7 @@ func (d *Reader) call(rec *trace.Record) (bool, error) {
 	d.stats.CallTypes.add(p.callType)
 	d.seq++
 	c := &rec.Call
-	c.Seq, c.Op, c.Function, c.Resource = d.seq, op, d.function(&p), memory
+	c.Seq, c.Op, c.Function, c.Resource = d.seq, op, d.functions.of(&p), memory
 	c.ID, c.OldID, c.Size = id, old, p.size
 	c.EntryTime, c.Context, c.Index, c.Thread = 0, 0, 0, 0
 	c.Caller = trace.Caller{}
@@ -190,28 +190,6 @@ func (d *Reader) call(rec *trace.Record) (bool, error) {
 		c.Args = d.args[:]
 	}
 	return true, d.stack(&c.Stack, p.caller)
-}
-
-// function returns the name of the function of a probe. Other releases number functions
-// differently; for an unknown number the name is derived from the arguments.
-func (d *Reader) function(p *probed) string {
-	if len(d.names) > 0 {
-		if name, ok := d.names[p.api]; ok {
-			return name
-		}
-	}
-	if api := wire.LookupAPI(wire.ProbeMemory, p.api); api != nil {
-		return api.Name
-	}
-	switch {
-	case p.kind == wire.MemoryFree:
-		return "free"
-	case p.moves():
-		return "realloc"
-	case p.signature("xx"):
-		return "calloc"
-	}
-	return "malloc"
 }
 
 // stack sets the stack of a call: from the private message that follows it, or else

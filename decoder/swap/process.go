@@ -27,23 +27,42 @@ func (d *Reader) process(rec *trace.Record) {
 }
 
 func (d *Reader) queueMapping(pid int32, low, high uint64, path string) {
-	d.queue = append(d.queue, trace.Record{Kind: trace.KindMapping, Time: d.msg.Nanoseconds(), PID: pid})
-	d.mapping(&d.queue[len(d.queue)-1], low, high, path)
-}
-
-// mapping sets a mapping. Its low bound is the address of the file's offset 0.
-func (d *Reader) mapping(rec *trace.Record, low, high uint64, path string) {
-	rec.Mapping = trace.Mapping{Start: low, End: high, Base: low, Path: path}
-	if len(d.mapped) < maxMapped {
-		d.mapped[mapping{rec.PID, low, high}] = path
-	}
+	*d.queue.add() = trace.Record{Kind: trace.KindMapping, Time: d.msg.Nanoseconds(), PID: pid, Mapping: d.mapped.add(pid, low, high, path)}
 }
 
 func (d *Reader) unmapping(rec *trace.Record) {
 	d.start(rec, trace.KindUnmapping)
 	v := d.fields.Values
 	rec.PID = int32(v[0].Num)
-	key := mapping{rec.PID, v[1].Num, v[2].Num}
-	rec.Mapping = trace.Mapping{Start: key.low, End: key.high, Path: d.mapped[key]}
-	delete(d.mapped, key)
+	rec.Mapping = d.mapped.remove(rec.PID, v[1].Num, v[2].Num)
+}
+
+// mapping is what identifies a mapping in an unmapping.
+type mapping struct {
+	pid  int32
+	low  uint64
+	high uint64
+}
+
+// mappings holds the paths of mappings, which unmappings do not contain.
+type mappings map[mapping]string
+
+// maxMapped bounds how many paths of mappings, and names of functions, are remembered.
+const maxMapped = 1 << 16
+
+// add returns a mapping and remembers its path. Its low bound is the address of the
+// file's offset 0.
+func (m mappings) add(pid int32, low, high uint64, path string) trace.Mapping {
+	if len(m) < maxMapped {
+		m[mapping{pid, low, high}] = path
+	}
+	return trace.Mapping{Start: low, End: high, Base: low, Path: path}
+}
+
+// remove returns a mapping that has ended.
+func (m mappings) remove(pid int32, low, high uint64) trace.Mapping {
+	key := mapping{pid, low, high}
+	path := m[key]
+	delete(m, key)
+	return trace.Mapping{Start: low, End: high, Path: path}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"strconv"
 	"strings"
 
 	wire "rtrace-bpf/internal/wire/swap"
@@ -23,42 +22,24 @@ const memory = 1
 // and processor that it contains. An End is delivered if rtrace's own message announces
 // one and another one confirms it.
 type Reader struct {
-	s      *Scanner
-	parser Parser
-	opts   Options
-	msg    Message
-	fields Fields
-	ahead  Message // the next message, if peek has read it
-	after  Fields  // its fields
+	messages
+	opts  Options
+	stats Stats
+	err   error
 
-	started  bool
-	next     uint32 // next sequence number
+	queue    queue
+	deferred bool   // msg was read and its gap delivered: convert it next
+	ends     bool   // the stream announces its end
 	seq      uint64 // of calls
-	queue    []trace.Record
-	head     int
-	err      error
-	stats    Stats
-	names    map[uint32]string // of functions, from API_NAME or Options
-	mapped   map[mapping]string
-	things   map[*wire.Thing]uint32 // ids of their resources
-	begun    map[place]begun        // the last open call of each thread
-	frames   []uint64
-	rewrite  []byte // payload with its times in the other order
-	args     [2]trace.Arg
-	deferred bool       // msg was read and its gap delivered: convert it next
-	loss     trace.Lost // the loss that msg describes, with its gap; no reason if it describes none
-	ends     bool       // the stream announces its end
-}
 
-// mapping is the key of a mapping in an unmapping.
-type mapping struct {
-	pid  int32
-	low  uint64
-	high uint64
-}
+	functions functions
+	mapped    mappings
+	things    things
 
-// maxMapped bounds how many paths of mappings are remembered.
-const maxMapped = 1 << 16
+	frames  []uint64
+	args    [2]trace.Arg
+	rewrite []byte // payload with its times in the other order
+}
 
 // Stats counts what a Reader has read.
 type Stats struct {
@@ -85,8 +66,8 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Reader{s: s, parser: *p, opts: o, names: map[uint32]string{}, mapped: map[mapping]string{}, things: map[*wire.Thing]uint32{}, begun: map[place]begun{}}
-	maps.Copy(d.names, o.APIs)
+	d := &Reader{messages: messages{s: s, parser: *p}, opts: o, functions: functions{}, mapped: mappings{}, things: newThings()}
+	maps.Copy(d.functions, o.APIs)
 	return d, nil
 }
 
@@ -106,12 +87,9 @@ func (d *Reader) Stats() Stats {
 // ReadRecord implements trace.Reader. Errors are sticky.
 func (d *Reader) ReadRecord(rec *trace.Record) error {
 	for d.err == nil {
-		if d.head < len(d.queue) {
-			*rec = d.queue[d.head]
-			d.head++
+		if d.queue.take(rec) {
 			return nil
 		}
-		d.queue, d.head = d.queue[:0], 0
 		if !d.deferred {
 			if d.err = d.s.Next(&d.msg); d.err != nil {
 				break
@@ -136,46 +114,17 @@ func (d *Reader) ReadRecord(rec *trace.Record) error {
 // sequence checks the sequence number of the message. It returns true and sets rec if a
 // record must be delivered before the message.
 func (d *Reader) sequence(rec *trace.Record) bool {
-	due := d.next
-	d.next = d.msg.Sequence + 1
-	if !d.started {
-		d.started, d.deferred = true, true
-		d.explain(0, true)
+	gap, first := d.gap()
+	d.stats.Lost += d.loss.Count + gap
+	d.deferred = first || gap > 0
+	switch {
+	case first:
 		d.begin(rec)
-		return true
+	case gap > 0:
+		d.start(rec, trace.KindLost)
+		rec.Lost = trace.Lost{Count: gap, Reason: wire.GapReason}
 	}
-	gap := uint64(d.msg.Sequence - due)
-	if gap > wire.MaxGap {
-		gap = 0 // the number went back
-	}
-	gap -= d.explain(gap, false)
-	if gap == 0 {
-		return false
-	}
-	d.deferred = true
-	d.stats.Lost += gap
-	d.start(rec, trace.KindLost)
-	rec.Lost = trace.Lost{Count: gap, Reason: wire.GapReason}
-	return true
-}
-
-// explain checks whether the message is rtrace's own description of the gap before it,
-// and returns how much of the gap it explains. The described loss may exceed the gap
-// only where a gap cannot be longer.
-func (d *Reader) explain(gap uint64, first bool) (explained uint64) {
-	d.loss = trace.Lost{}
-	if d.msg.ID != wire.Error {
-		return 0
-	}
-	text, ok := strings.CutPrefix(strings.TrimSuffix(string(d.msg.Data), "\x00"), wire.LostPrefix)
-	number, reason, known := strings.Cut(text, ": ")
-	n, err := strconv.ParseUint(number, 10, 64)
-	if !ok || !known || reason == "" || strings.Contains(reason, "\x00") || err != nil || n > gap && !first && gap != wire.MaxGap {
-		return 0
-	}
-	d.loss = trace.Lost{Count: n, Reason: oneLine(reason)}
-	d.stats.Lost += n
-	return min(n, gap)
+	return d.deferred
 }
 
 // begin delivers the records that every trace begins with.
@@ -187,9 +136,9 @@ func (d *Reader) begin(rec *trace.Record) {
 	rec.Header = trace.Header{
 		Format: wire.Format, Version: wire.Protocol, Clock: trace.ClockWall, WallTime: now, ClockTime: now, Ends: d.ends,
 	}
-	d.queue = append(d.queue, trace.Record{
+	*d.queue.add() = trace.Record{
 		Kind: trace.KindResource, Resource: trace.Resource{ID: memory, Type: wire.Resource, Desc: "memory allocation in bytes"},
-	})
+	}
 }
 
 // start resets the fields that all records share.
@@ -238,7 +187,7 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 		case wire.ProcessMap:
 			d.start(rec, trace.KindMapping)
 			rec.PID = int32(f.Values[0].Num)
-			d.mapping(rec, f.Values[1].Num, f.Values[2].Num, string(f.Values[3].Text))
+			rec.Mapping = d.mapped.add(rec.PID, f.Values[1].Num, f.Values[2].Num, string(f.Values[3].Text))
 			return true, nil
 		case wire.ProcessUnmap:
 			d.unmapping(rec)
@@ -262,9 +211,7 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 				return false, nil
 			}
 		case wire.APIName:
-			if len(d.names) < maxMapped {
-				d.names[uint32(f.Values[0].Num)] = string(f.Values[1].Text)
-			}
+			d.functions.add(uint32(f.Values[0].Num), string(f.Values[1].Text))
 			return false, nil
 		}
 	}

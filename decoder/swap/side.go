@@ -34,6 +34,6 @@ func (d *Reader) SetFacts(facts []byte) error {
 		return err
 	}
 	d.parser.opts.CPUs, d.parser.opts.Devices = o.CPUs, o.Devices
-	maps.Copy(d.names, side.APIs)
+	maps.Copy(d.functions, side.APIs)
 	return nil
 }

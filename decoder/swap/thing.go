@@ -27,7 +27,7 @@ func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
 		return x, false
 	}
 	x.fields = f
-	if x.function, ok = d.thingFunction(uint32(f.number("api_id"))); !ok {
+	if x.function, ok = d.functions.known(uint32(f.number("api_id"))); !ok {
 		return x, false
 	}
 	result, first := f.field("return"), f.firstItem()
@@ -80,18 +80,6 @@ func (x *thing) happened(result *Value) bool {
 	return uint32(result.Num) == 0
 }
 
-// thingFunction returns the name of a function whose number is known. Other releases
-// number functions differently.
-func (d *Reader) thingFunction(api uint32) (string, bool) {
-	if name := d.names[api]; name != "" && api >= wire.FirstNamedAPI {
-		return name, true
-	}
-	if known := wire.LookupAPI(wire.ProbeFile, api); known != nil {
-		return known.Name, true
-	}
-	return "", false
-}
-
 // firstItem returns the first argument, or nil.
 func (f *Fields) firstItem() *Value {
 	for i := range f.Values {
@@ -114,6 +102,43 @@ type begun struct {
 // maxBegun bounds the number of threads whose open calls are remembered.
 const maxBegun = 1 << 16
 
+// things remembers what calls about anything but memory refer to.
+type things struct {
+	resources map[*wire.Thing]uint32 // ids
+	begun     map[place]begun        // the last open call of each thread
+}
+
+func newThings() things {
+	return things{resources: make(map[*wire.Thing]uint32), begun: make(map[place]begun)}
+}
+
+// resource returns the id of a thing's resource, and whether it was known before.
+func (t *things) resource(x *wire.Thing) (id uint32, known bool) {
+	if id, known = t.resources[x]; !known {
+		id = memory + 1 + uint32(len(t.resources))
+		t.resources[x] = id
+	}
+	return id, known
+}
+
+// begin remembers a call that begins, if there is room.
+func (t *things) begin(thread place, call begun) {
+	if len(t.begun) < maxBegun {
+		t.begun[thread] = call
+	}
+}
+
+// end returns how long a call that ends has lasted, in nanoseconds; 0 if its start is not
+// known.
+func (t *things) end(thread place, call begun) uint64 {
+	was, ok := t.begun[thread]
+	if !ok || was.message != call.message || was.api != call.api {
+		return 0
+	}
+	delete(t.begun, thread)
+	return uint64(max(call.time-was.time, 0))
+}
+
 // thing delivers the call that a message is about. The message for the start of a call
 // is swallowed if the message for its end follows directly. A message that is neither
 // delivered nor swallowed is left to opaque.
@@ -126,26 +151,13 @@ func (d *Reader) thing(rec *trace.Record) (delivered, swallowed bool) {
 		if !isStart(f) {
 			return false, false
 		}
-		if len(d.begun) < maxBegun {
-			d.begun[thread] = this
-		}
+		d.things.begin(thread, this)
 		swallowed = d.endsNext(thread, this)
 		d.again()
 		return false, swallowed
 	}
-	var waited int64
-	if was, ok := d.begun[thread]; ok && was.message == this.message && was.api == this.api {
-		delete(d.begun, thread)
-		waited = max(this.time-was.time, 0)
-	}
-	d.deliverThing(rec, &x, uint64(waited))
+	d.deliverThing(rec, &x, d.things.end(thread, this))
 	return true, false
-}
-
-// again parses the message again, because peek may have moved its bytes.
-func (d *Reader) again() {
-	d.s.renew(&d.msg)
-	_ = d.parser.Parse(&d.msg, &d.fields) // it parsed before
 }
 
 // place identifies a thread.
@@ -179,25 +191,15 @@ func (d *Reader) endsNext(thread place, call begun) bool {
 	return ok
 }
 
-// lookAhead parses the next message if it has the given id and no message before it is
-// missing.
-func (d *Reader) lookAhead(id uint32) bool {
-	more, err := d.s.peek(&d.ahead)
-	return err == nil && more && d.ahead.ID == id && d.ahead.Sequence == d.next && d.parser.Parse(&d.ahead, &d.after) == nil
-}
-
 // deliverThing delivers a call, after the declaration of its resource if that is new.
 func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
 	call := rec
-	resource, known := d.things[x.Thing]
+	resource, known := d.things.resource(x.Thing)
 	if !known {
-		resource = memory + 1 + uint32(len(d.things))
-		d.things[x.Thing] = resource
 		d.start(rec, trace.KindResource)
 		rec.Time = 0
 		rec.Resource = trace.Resource{ID: resource, Type: x.Resource, Desc: x.Desc, RefCount: x.RefCount}
-		d.queue = append(d.queue, trace.Record{})
-		call = &d.queue[len(d.queue)-1]
+		call = d.queue.add()
 	}
 	d.start(call, trace.KindCall)
 	f := x.fields
@@ -223,7 +225,7 @@ func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
 		over := *call
 		over.Call.Seq, over.Call.Op, over.Call.Size, over.Call.Args = d.seq, trace.OpFree, 0, nil
 		d.stats.Calls++
-		d.queue = append(d.queue, over)
+		*d.queue.add() = over
 	}
 }
 

@@ -21,7 +21,7 @@ func (e *Writer) writeCall(r *trace.Record) {
 	} else {
 		e.time = r.Time
 	}
-	if r.PID != e.pid && e.opts.Version == V4 {
+	if r.PID != e.process.pid && e.opts.Version == V4 {
 		k.fields |= hasProcess
 	}
 	if e.calls++; c.Seq != e.calls {
@@ -29,8 +29,8 @@ func (e *Writer) writeCall(r *trace.Record) {
 		e.calls = c.Seq
 	}
 	k.fields |= rareFields(c)
-	id := e.class(&k)
-	e.callPayload(r, k.fields)
+	id := e.defined.class(&k)
+	e.payload.call(r, k.fields)
 	e.place(r.PID, r.TID, r.CPU, stack)
 	e.write(id, 0)
 	if e.opts.View == ViewAllocTick && (c.Op == trace.OpAlloc || c.Op == trace.OpMove) {
@@ -62,51 +62,51 @@ func rareFields(c *trace.Call) fields {
 	return f
 }
 
-// callPayload makes the payload of a call, in the order of callFields.
-func (e *Writer) callPayload(r *trace.Record, has fields) {
+// call makes the payload of a call, in the order of callFields.
+func (p *payload) call(r *trace.Record, has fields) {
 	c := &r.Call
-	e.payload = e.payload[:0]
-	e.u64(c.ID)
+	p.begin()
+	p.u64(c.ID)
 	if has&hasOldAddress != 0 {
-		e.u64(c.OldID)
+		p.u64(c.OldID)
 	}
 	if has&hasSize != 0 {
-		e.u64(c.Size)
+		p.u64(c.Size)
 	}
 	if has&^(hasOldAddress|hasSize) == 0 {
 		return
 	}
 	if has&hasEntryTime != 0 {
-		e.i64(c.EntryTime)
+		p.i64(c.EntryTime)
 	}
 	if has&hasTime != 0 {
-		e.i64(r.Time)
+		p.i64(r.Time)
 	}
 	if has&hasProcess != 0 {
-		e.u32(uint32(r.PID))
+		p.u32(uint32(r.PID))
 	}
 	if has&hasSequence != 0 {
-		e.u64(c.Seq)
+		p.u64(c.Seq)
 	}
 	if has&hasContext != 0 {
-		e.u32(c.Context)
+		p.u32(c.Context)
 	}
 	if has&hasIndex != 0 {
-		e.u64(c.Index)
+		p.u64(c.Index)
 	}
 	if has&hasThread != 0 {
-		e.u64(c.Thread)
+		p.u64(c.Thread)
 	}
 	if has&hasCaller != 0 {
-		e.text(c.Caller.Function)
-		e.text(c.Caller.File)
-		e.u64(c.Caller.Line)
+		p.text(c.Caller.Function)
+		p.text(c.Caller.File)
+		p.u64(c.Caller.Line)
 	}
 	if has&hasArguments != 0 {
-		e.text(arguments(c.Args))
+		p.text(arguments(c.Args))
 	}
 	if has&hasFunction != 0 {
-		e.text(c.Function)
+		p.text(c.Function)
 	}
 }
 
@@ -125,29 +125,21 @@ func arguments(args []trace.Arg) string {
 func (e *Writer) allocTick(r *trace.Record, stack uint32) {
 	c := &r.Call
 	if e.system.tick == 0 {
-		e.system.tick = e.define(wire.Metadata{
+		e.system.tick = e.defined.define(wire.Metadata{
 			Provider: wire.ProviderRuntime, EventID: wire.RuntimeAllocationTick, Keywords: 1, Version: 4, Level: 5,
 		})
 	}
-	e.payload = e.payload[:0]
-	e.u32(uint32(min(c.Size, 1<<32-1)))
-	e.u32(0)                            // kind: small
-	e.payload = append(e.payload, 0, 0) // instance of the runtime
-	e.u64(c.Size)
-	e.address(0) // id of the type
-	e.payload = appendUTF16(e.payload, "native."+c.Function[:min(len(c.Function), maxNamed)])
-	e.u32(0) // heap
-	e.address(c.ID)
-	e.u64(c.Size) // of the object
+	p := &e.payload
+	p.begin()
+	p.u32(uint32(min(c.Size, 1<<32-1)))
+	p.u32(0)                      // kind: small
+	p.data = append(p.data, 0, 0) // instance of the runtime
+	p.u64(c.Size)
+	p.data = e.process.appendAddress(p.data, 0) // id of the type
+	p.data = appendUTF16(p.data, "native."+c.Function[:min(len(c.Function), maxNamed)])
+	p.u32(0) // heap
+	p.data = e.process.appendAddress(p.data, c.ID)
+	p.u64(c.Size) // of the object
 	e.place(r.PID, r.TID, r.CPU, stack)
 	e.write(e.system.tick, 0)
-}
-
-// address appends an address in the size of the process.
-func (e *Writer) address(v uint64) {
-	if e.pointer == 4 {
-		e.u32(uint32(v))
-	} else {
-		e.u64(v)
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 // defined holds the metadata of a stream.
 type defined struct {
+	layout  layout
 	data    []byte // descriptions that are not in a block yet
 	last    uint32 // last id that was used
 	records [len(wire.OwnRecords)]uint32
@@ -19,17 +20,16 @@ type defined struct {
 }
 
 // define writes a description of events and returns its id.
-func (e *Writer) define(m wire.Metadata) uint32 {
-	d := &e.defined
+func (d *defined) define(m wire.Metadata) uint32 {
 	d.last++
 	m.ID = d.last
-	d.data = e.layout.metadata(d.data, &m)
+	d.data = d.layout.metadata(d.data, &m)
 	return m.ID
 }
 
 // own is define for events of rtrace's own provider.
-func (e *Writer) own(eventID uint32, name string, keywords uint64, fields []wire.Field) uint32 {
-	return e.define(wire.Metadata{
+func (d *defined) own(eventID uint32, name string, keywords uint64, fields []wire.Field) uint32 {
+	return d.define(wire.Metadata{
 		Provider: wire.ProviderOwn, EventID: eventID, Name: name, Keywords: keywords,
 		Version: wire.OwnVersion, Level: wire.OwnLevel, Fields: fields,
 	})
@@ -111,26 +111,26 @@ func (c *class) recentSlot() int {
 
 // class returns the metadata id for calls of a class. It adds hasFunction to the fields
 // if the name must be a field.
-func (e *Writer) class(c *class) uint32 {
-	r := &e.defined.recent[c.recentSlot()]
+func (d *defined) class(c *class) uint32 {
+	r := &d.recent[c.recentSlot()]
 	if r.id != 0 && r.class == *c {
 		return r.id
 	}
-	known, ok := e.defined.classes[*c]
+	known, ok := d.classes[*c]
 	if !ok {
-		if c.function != "" && (len(e.defined.classes) >= maxClasses || len(c.function) > maxNamed || !plain(c.function)) {
+		if c.function != "" && (len(d.classes) >= maxClasses || len(c.function) > maxNamed || !plain(c.function)) {
 			c.function = ""
 			c.fields |= hasFunction
-			return e.class(c)
+			return d.class(c)
 		}
-		known = e.newClass(c)
+		known = d.newClass(c)
 	}
 	*r = known
 	return known.id
 }
 
 // newClass describes the events of a class.
-func (e *Writer) newClass(c *class) recent {
+func (d *defined) newClass(c *class) recent {
 	var all []wire.Field
 	for _, f := range callFields {
 		if f.bit == 0 || c.fields&f.bit != 0 {
@@ -157,9 +157,8 @@ func (e *Writer) newClass(c *class) recent {
 		name = or(name, "Call")
 	}
 	keywords |= uint64(c.resource) << wire.OwnResourceShift
-	d := &e.defined
 	d.calls = min(d.calls+1, maxCallID)
-	id := e.own(d.calls, name, keywords, all)
+	id := d.own(d.calls, name, keywords, all)
 	if d.classes == nil {
 		d.classes = make(map[class]recent)
 	}

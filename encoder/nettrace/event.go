@@ -11,10 +11,12 @@ type eventBlock struct {
 	data  []byte
 	prev  wire.Head // of the event before; zero at the start
 	first uint64    // time of the first event
+	since int       // bytes of the blocks since the last sequence point
 }
 
 // reset begins another block.
 func (b *eventBlock) reset() {
+	b.since += len(b.data)
 	b.data, b.prev = b.data[:0], wire.Head{}
 }
 
@@ -68,13 +70,13 @@ func (b *eventBlock) append(h *wire.Head, payload []byte) {
 	*p = *h
 }
 
-// write writes an event with the payload in e.payload and the time e.time. gap is how
+// write writes an event with the payload e.payload and the time e.time. gap is how
 // many event numbers are skipped.
 func (e *Writer) write(metadata uint32, gap uint32) {
-	e.seq += gap + 1
-	e.head.Metadata, e.head.Sequence, e.head.Capture = metadata, e.seq, e.capture()
+	e.head.Sequence += gap + 1
+	e.head.Metadata, e.head.Capture = metadata, e.threads.capture
 	e.head.Time = uint64(e.time)
-	e.events.append(&e.head, e.payload)
+	e.events.append(&e.head, e.payload.data)
 	e.stats.Events++
 	if len(e.events.data) >= blockAt || len(e.stacks.data) >= blockAt || len(e.defined.data) >= blockAt {
 		e.flush()
@@ -83,7 +85,7 @@ func (e *Writer) write(metadata uint32, gap uint32) {
 
 // place sets the thread, the processor and the stack in the header of the next event.
 func (e *Writer) place(pid, tid, cpu int32, stack uint32) {
-	e.head.Thread = e.thread(pid, tid)
+	e.head.Thread = e.threads.number(pid, tid)
 	e.head.Processor = wire.OwnNoProcessor
 	if cpu > 0 {
 		e.head.Processor = uint32(cpu - 1)

@@ -1,4 +1,4 @@
 package nettrace
 
 // SetInterval sets the number of bytes of events between sequence points.
-func (e *Writer) SetInterval(bytes int) { e.until = bytes }
+func (e *Writer) SetInterval(bytes int) { e.interval = bytes }

@@ -42,8 +42,8 @@ const (
 	mostProcessors = 256
 )
 
-// start returns the beginning of a stream for a trace with the header h.
-func (e *Writer) start(h *trace.Header) *start {
+// newStart returns the beginning of a stream of a process for a trace with the header h.
+func newStart(h *trace.Header, p process, processors int) *start {
 	const ms = int64(time.Millisecond)
 	// Dates have milliseconds: the rest is subtracted from the clock.
 	rest := (h.WallTime%ms + ms) % ms
@@ -53,7 +53,7 @@ func (e *Writer) start(h *trace.Header) *start {
 			uint16(t.Year()), uint16(t.Month()), uint16(t.Weekday()), uint16(t.Day()),
 			uint16(t.Hour()), uint16(t.Minute()), uint16(t.Second()), uint16(t.Nanosecond() / int(ms)),
 		},
-		sync: uint64(h.ClockTime - rest), pointer: e.pointer, pid: uint32(e.pid), processors: e.opts.Processors,
+		sync: uint64(h.ClockTime - rest), pointer: p.pointer, pid: uint32(p.pid), processors: processors,
 	}
 	if s.processors == 0 {
 		s.processors = mostProcessors

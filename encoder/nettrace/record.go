@@ -35,14 +35,14 @@ func (e *Writer) writeRecord(r *trace.Record) error {
 	id := &e.defined.records[row]
 	if *id == 0 {
 		o := &wire.OwnRecords[row]
-		*id = e.own(wire.OwnRecordID+uint32(row), o.Name, 0, slices.Concat(common, o.Fields))
+		*id = e.defined.own(wire.OwnRecordID+uint32(row), o.Name, 0, slices.Concat(common, o.Fields))
 	}
 	stack := e.stack(r.PID, stackOf(r))
 	e.time = max(e.time, r.Time)
-	e.payload = e.payload[:0]
-	e.i64(r.Time)
-	e.u32(uint32(r.PID))
-	e.recordPayload(r)
+	e.payload.begin()
+	e.payload.i64(r.Time)
+	e.payload.u32(uint32(r.PID))
+	e.payload.record(r)
 	e.place(r.PID, r.TID, r.CPU, stack)
 	var gap uint32
 	if r.Kind == trace.KindLost {
@@ -63,107 +63,107 @@ func stackOf(r *trace.Record) *trace.Stack {
 	return &trace.Stack{}
 }
 
-// recordPayload appends the fields in wire.OwnRecords.
-func (e *Writer) recordPayload(r *trace.Record) {
+// record appends the fields in wire.OwnRecords.
+func (p *payload) record(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
 		h := &r.Header
-		e.text(h.Format)
-		e.text(h.Version)
-		e.text(h.Arch)
-		e.flag(h.BigEndian)
-		e.u32(uint32(h.PointerSize))
-		e.u32(uint32(h.Clock))
-		e.i64(h.WallTime)
-		e.i64(h.ClockTime)
-		e.text(h.Filter)
-		e.text(h.Origin)
-		e.flag(h.Ends)
+		p.text(h.Format)
+		p.text(h.Version)
+		p.text(h.Arch)
+		p.flag(h.BigEndian)
+		p.u32(uint32(h.PointerSize))
+		p.u32(uint32(h.Clock))
+		p.i64(h.WallTime)
+		p.i64(h.ClockTime)
+		p.text(h.Filter)
+		p.text(h.Origin)
+		p.flag(h.Ends)
 	case trace.KindProcess:
-		e.text(r.Process.Name)
-		e.i64(r.Process.WallTime)
-		e.u32(uint32(int32(r.Process.Depth)))
-		e.u32(uint32(r.Process.Parent))
-		e.i64(r.Process.Started)
-		e.text(r.Process.Path)
+		p.text(r.Process.Name)
+		p.i64(r.Process.WallTime)
+		p.u32(uint32(int32(r.Process.Depth)))
+		p.u32(uint32(r.Process.Parent))
+		p.i64(r.Process.Started)
+		p.text(r.Process.Path)
 	case trace.KindThread:
-		e.text(r.Thread.Name)
+		p.text(r.Thread.Name)
 	case trace.KindTracerModule:
-		e.u32(r.TracerModule.ID)
-		e.u32(uint32(r.TracerModule.Major))
-		e.u32(uint32(r.TracerModule.Minor))
-		e.text(r.TracerModule.Name)
+		p.u32(r.TracerModule.ID)
+		p.u32(uint32(r.TracerModule.Major))
+		p.u32(uint32(r.TracerModule.Minor))
+		p.text(r.TracerModule.Name)
 	case trace.KindResource:
-		e.u32(r.Resource.ID)
-		e.text(r.Resource.Type)
-		e.text(r.Resource.Desc)
-		e.flag(r.Resource.RefCount)
-		e.flag(r.Resource.Sampled)
+		p.u32(r.Resource.ID)
+		p.text(r.Resource.Type)
+		p.text(r.Resource.Desc)
+		p.flag(r.Resource.RefCount)
+		p.flag(r.Resource.Sampled)
 	case trace.KindContext:
-		e.u32(r.Context.ID)
-		e.text(r.Context.Name)
+		p.u32(r.Context.ID)
+		p.text(r.Context.Name)
 	case trace.KindModule:
 		m := &r.Module
-		e.text(m.Path)
-		e.text(m.BuildID)
-		e.u64(m.Inode)
-		e.u32(m.Major)
-		e.u32(m.Minor)
-		e.flag(m.Fixed)
+		p.text(m.Path)
+		p.text(m.BuildID)
+		p.u64(m.Inode)
+		p.u32(m.Major)
+		p.u32(m.Minor)
+		p.flag(m.Fixed)
 	case trace.KindMapping, trace.KindUnmapping:
 		m := &r.Mapping
-		e.u64(m.Start)
-		e.u64(m.End)
-		e.u64(m.Offset)
-		e.u64(m.Base)
-		e.text(m.Path)
+		p.u64(m.Start)
+		p.u64(m.End)
+		p.u64(m.Offset)
+		p.u64(m.Base)
+		p.text(m.Path)
 	case trace.KindHeapGrow:
-		e.u64(r.HeapGrow.Address)
-		e.u64(r.HeapGrow.Size)
-		e.flag(r.HeapGrow.Internal)
+		p.u64(r.HeapGrow.Address)
+		p.u64(r.HeapGrow.Size)
+		p.flag(r.HeapGrow.Internal)
 	case trace.KindHeapInfo:
-		e.heapInfo(&r.HeapInfo)
+		p.heapInfo(&r.HeapInfo)
 	case trace.KindAttachment:
-		e.text(r.Attachment.Name)
-		e.text(r.Attachment.Path)
+		p.text(r.Attachment.Name)
+		p.text(r.Attachment.Path)
 	case trace.KindComment:
-		e.text(r.Comment)
+		p.text(r.Comment)
 	case trace.KindExec:
-		e.text(r.Exec.Name)
+		p.text(r.Exec.Name)
 	case trace.KindExit:
-		e.flag(r.Exit.Process)
+		p.flag(r.Exit.Process)
 	case trace.KindLost:
-		e.u64(r.Lost.Count)
-		e.text(r.Lost.Reason)
-		e.i64(r.Lost.Since)
+		p.u64(r.Lost.Count)
+		p.text(r.Lost.Reason)
+		p.i64(r.Lost.Since)
 	case trace.KindOpaque:
-		e.text(r.Opaque.Format)
-		e.u32(r.Opaque.ID)
-		e.text(hex.EncodeToString(r.Opaque.Data))
+		p.text(r.Opaque.Format)
+		p.u32(r.Opaque.ID)
+		p.text(hex.EncodeToString(r.Opaque.Data))
 	case trace.KindFunction:
-		e.text(r.Function.Name)
-		e.u64(r.Function.Start)
-		e.u64(r.Function.End)
-		e.text(r.Function.Module)
+		p.text(r.Function.Name)
+		p.u64(r.Function.Start)
+		p.u64(r.Function.End)
+		p.text(r.Function.Module)
 	case trace.KindSample:
-		e.text(r.Sample.Name)
-		e.u64(r.Sample.Weight)
+		p.text(r.Sample.Name)
+		p.u64(r.Sample.Weight)
 	case trace.KindRSS:
-		e.u64(r.RSS.Bytes)
+		p.u64(r.RSS.Bytes)
 	case trace.KindEvent:
-		e.text(r.Event.Provider)
-		e.text(r.Event.Name)
-		e.u32(r.Event.ID)
-		e.text(arguments(r.Event.Args))
-		e.text(hex.EncodeToString(r.Event.Data))
+		p.text(r.Event.Provider)
+		p.text(r.Event.Name)
+		p.u32(r.Event.ID)
+		p.text(arguments(r.Event.Args))
+		p.text(hex.EncodeToString(r.Event.Data))
 	}
 }
 
-func (e *Writer) heapInfo(h *trace.HeapInfo) {
+func (p *payload) heapInfo(h *trace.HeapInfo) {
 	for _, v := range [...]uint64{
 		h.Bottom, h.Top, h.Arena, h.OrdBlks, h.SmBlks, h.HBlks, h.HBlkHd,
 		h.UsmBlks, h.FsmBlks, h.UordBlks, h.FordBlks, h.KeepCost,
 	} {
-		e.u64(v)
+		p.u64(v)
 	}
 }

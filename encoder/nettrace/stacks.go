@@ -138,7 +138,7 @@ func (s *stacks) add(st *trace.Stack, hash uint64, slot int) (k *known, id uint3
 
 // none returns the id of the stack without frames.
 func (s *stacks) none(e *Writer) uint32 {
-	return e.stack(e.pid, &trace.Stack{})
+	return e.stack(e.process.pid, &trace.Stack{})
 }
 
 // stack returns the id of a stack of a process. It writes the stack if it is new.
@@ -157,16 +157,12 @@ func (e *Writer) stack(pid int32, st *trace.Stack) uint32 {
 	k.pid = pid
 	inside := len(st.Frames) <= maxFrames
 	for _, f := range st.Frames {
-		inside = inside && (e.pointer == 8 || f>>32 == 0)
+		inside = inside && e.process.hasAddress(f)
 	}
 	frames := st.Frames[:min(len(st.Frames), maxFrames)]
-	s.data = binary.LittleEndian.AppendUint32(s.data, uint32(len(frames)*e.pointer))
+	s.data = binary.LittleEndian.AppendUint32(s.data, uint32(len(frames)*e.process.pointer))
 	for _, f := range frames {
-		if e.pointer == 4 {
-			s.data = binary.LittleEndian.AppendUint32(s.data, uint32(f))
-		} else {
-			s.data = binary.LittleEndian.AppendUint64(s.data, f)
-		}
+		s.data = e.process.appendAddress(s.data, f)
 	}
 	s.count++
 	e.stats.Stacks++
@@ -194,7 +190,7 @@ var stackFields = []wire.Field{
 // block holds all frames.
 func (e *Writer) describe(id uint32, st *trace.Stack, inside bool) {
 	if e.defined.stack == 0 {
-		e.defined.stack = e.own(wire.OwnStackID, wire.OwnStackName, 0, stackFields)
+		e.defined.stack = e.defined.own(wire.OwnStackID, wire.OwnStackName, 0, stackFields)
 	}
 	var names, frames []byte
 	for i, n := range st.Names {
@@ -217,11 +213,12 @@ func (e *Writer) describe(id uint32, st *trace.Stack, inside bool) {
 }
 
 func (e *Writer) stackPart(id uint32, st *trace.Stack, names, frames []byte) {
-	e.payload = append(e.payload[:0], byte(st.End))
-	e.flag(st.FramePointer)
-	e.text(st.Reason)
-	e.text(string(names))
-	e.text(string(frames))
-	e.place(e.pid, 0, 0, id)
+	p := &e.payload
+	p.data = append(p.data[:0], byte(st.End))
+	p.flag(st.FramePointer)
+	p.text(st.Reason)
+	p.text(string(names))
+	p.text(string(frames))
+	e.place(e.process.pid, 0, 0, id)
 	e.write(e.defined.stack, 0)
 }

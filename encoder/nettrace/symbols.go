@@ -15,7 +15,7 @@ import (
 // note remembers the frames of a new stack.
 func (s *system) note(e *Writer, pid int32, st *trace.Stack) {
 	p := s.space(pid)
-	if !p.written && e.seq > 0 { // the first event is rtrace's own, by which a stream is recognised
+	if !p.written && e.head.Sequence > 0 { // the first event is rtrace's own, by which a stream is recognised
 		s.program(e, p)
 	}
 	for i, f := range st.Frames {
@@ -93,7 +93,7 @@ func (p *space) function(frame uint64) *trace.Function {
 // compiled writes the functions of frames that no file has, each in a mapping of its
 // own.
 func (s *system) compiled(e *Writer, p *space) {
-	if e.opts.Version == V4 && p.pid != e.pid {
+	if e.opts.Version == V4 && p.pid != e.process.pid {
 		return
 	}
 	var last uint64
@@ -115,7 +115,7 @@ func (s *system) compiled(e *Writer, p *space) {
 // call of its first frame to the return address of the last one that has no other
 // function before it.
 func (s *system) symbols(e *Writer, p *space, m *mapped) {
-	if e.opts.Version == V4 && p.pid != e.pid {
+	if e.opts.Version == V4 && p.pid != e.process.pid {
 		return
 	}
 	var at []uint64

@@ -89,11 +89,11 @@ func (s *system) write(e *Writer, p *space, event uint32, payload []byte) {
 	if !ok {
 		m := systemEvents[event]
 		m.Provider, m.EventID = wire.ProviderSystem, event
-		id = e.define(m)
+		id = e.defined.define(m)
 		s.ids[event] = id
 	}
 	stack := e.stacks.none(e) // this may make a payload, too
-	e.payload = append(e.payload[:0], payload...)
+	e.payload.data = append(e.payload.data[:0], payload...)
 	e.place(p.pid, p.pid, 0, stack)
 	e.write(id, 0)
 }
@@ -101,7 +101,7 @@ func (s *system) write(e *Writer, p *space, event uint32, payload []byte) {
 // foreign reports whether something is left out because it is about another process than
 // that of a version 4 stream, and counts it.
 func (s *system) foreign(e *Writer, p *space) bool {
-	if e.opts.Version == V4 && p.pid != e.pid {
+	if e.opts.Version == V4 && p.pid != e.process.pid {
 		e.stats.Foreign++
 		return true
 	}

@@ -63,31 +63,3 @@ func appendEscaped(dst []byte, s string) []byte {
 	}
 	return dst
 }
-
-// maxText is the largest size of a string in bytes. Several of this size in UTF-16 fit
-// into a block.
-const maxText = 512 << 10
-
-// Parts of payloads.
-
-func (e *Writer) text(s string) {
-	if len(s) > maxText {
-		s = s[:maxText]
-		e.stats.CutStrings++
-	}
-	e.payload = appendUTF16(e.payload, s)
-}
-
-func (e *Writer) u32(v uint32) { e.payload = binary.LittleEndian.AppendUint32(e.payload, v) }
-
-func (e *Writer) u64(v uint64) { e.payload = binary.LittleEndian.AppendUint64(e.payload, v) }
-
-func (e *Writer) i64(v int64) { e.u64(uint64(v)) }
-
-func (e *Writer) flag(v bool) {
-	if v {
-		e.u32(1)
-	} else {
-		e.u32(0)
-	}
-}

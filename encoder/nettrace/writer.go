@@ -2,9 +2,7 @@ package nettrace
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 
 	wire "rtrace-bpf/internal/wire/nettrace"
 	"rtrace-bpf/trace"
@@ -17,8 +15,6 @@ const (
 	// interval is the number of bytes of events between sequence points. The stacks,
 	// which are written again after one, are a small part of that.
 	interval = 4 << 20
-	// passAt is the number of buffered bytes at which they are written.
-	passAt = 64 << 10
 )
 
 // Writer is a trace.Writer. Each Write on the underlying writer ends after a whole
@@ -26,39 +22,26 @@ const (
 //
 // A header that is not the first record is kept, but does not begin another stream.
 type Writer struct {
-	w    io.Writer
-	opts Options
-	err  error // sticky
-	cut  bool  // a write failed after a part of out
+	stream
+	opts    Options
+	prelude prelude
+	process process
 
-	out     []byte // whole blocks, not yet written
-	written uint64 // bytes of the stream before out
+	events   eventBlock
+	defined  defined
+	stacks   stacks
+	threads  threads
+	system   system
+	interval int // bytes of events between sequence points
 
-	layout  layout
-	started bool           // the beginning of the stream is in out
-	waiting []trace.Record // the first records, until their process and time are known
-	pid     int32          // the process of the stream
-	pointer int            // bytes of an address in the process
-
-	events  eventBlock
-	defined defined
-	stacks  stacks
-	threads threads
-	system  system
-	since   int // bytes of events since the last sequence point
-	until   int // limit of since
-
-	payload []byte // of the event that is being made
-	head    wire.Head
-	time    int64  // of the event before
-	seq     uint32 // number of the event before
-	calls   uint64 // Seq of the call before
+	payload payload   // of the event that is being made
+	head    wire.Head // of that event; Sequence is the number of the event before
+	time    int64     // of the event before
+	calls   uint64    // Seq of the call before
 	stats   Stats
 }
 
 var _ trace.Writer = (*Writer)(nil)
-
-var errClosed = errors.New("nettrace: writer is closed")
 
 // New returns a Writer to w. It writes nothing before the first record that has a
 // process.
@@ -69,31 +52,35 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	e := &Writer{w: w, opts: opts, pointer: 8, until: interval}
-	e.out = make([]byte, 0, passAt+2*blockAt)
-	e.events.data = make([]byte, 0, blockAt+4096)
-	e.layout = v4{}
+	e := &Writer{opts: opts, process: process{pointer: 8}, interval: interval}
+	e.stream = stream{w: w, out: make([]byte, 0, passAt+2*blockAt), layout: v4{}}
 	if opts.Version == V6 {
 		e.layout = v6{}
 	}
+	e.events.data = make([]byte, 0, blockAt+4096)
+	e.defined.layout = e.layout
 	e.stacks.init()
 	return e, nil
 }
 
 // Stats returns the counters so far, including what is still buffered.
-func (e *Writer) Stats() Stats { return e.stats }
+func (e *Writer) Stats() Stats {
+	s := e.stats
+	s.CutStrings = e.payload.cut
+	return s
+}
 
 // WriteRecord implements trace.Writer. Every kind has a place in this format.
 func (e *Writer) WriteRecord(r *trace.Record) error {
 	if e.err != nil {
 		return e.err
 	}
-	if e.since >= e.until || e.stacks.full() {
+	if e.events.since >= e.interval || e.stacks.full() {
 		// Not within a record: its events refer to stacks.
 		e.flush()
 		e.sequencePoint()
 	}
-	if r.Kind == trace.KindCall && e.started {
+	if r.Kind == trace.KindCall && e.prelude.over {
 		e.writeCall(r)
 	} else if err := e.writeOther(r); err != nil {
 		return err
@@ -107,10 +94,8 @@ func (e *Writer) WriteRecord(r *trace.Record) error {
 // writeOther writes a record that is not a call, or any record before the stream has
 // begun.
 func (e *Writer) writeOther(r *trace.Record) error {
-	if !e.started {
-		rare := r.Kind != trace.KindCall && r.Kind != trace.KindEnd && rows[r.Kind].known
-		if rare && (r.PID == 0 || r.Time == 0) && len(e.waiting) < maxWaiting {
-			e.waiting = append(e.waiting, *r.Clone())
+	if !e.prelude.over {
+		if e.prelude.keep(r) {
 			return nil
 		}
 		e.begin(r)
@@ -126,46 +111,20 @@ func (e *Writer) writeOther(r *trace.Record) error {
 	return nil
 }
 
-// maxWaiting is how many records are kept until a process is known.
-const maxWaiting = 256
-
 // begin writes the beginning of the stream and the records that wait for it. r is the
 // next record, or nil.
 func (e *Writer) begin(r *trace.Record) {
-	e.started = true
-	waiting := e.waiting
-	e.waiting = nil
 	if r != nil {
 		e.time = max(r.Time, 0)
-		waiting = append(waiting, *r)
 	}
-	var h trace.Header
-	for i := range waiting {
-		w := &waiting[i]
-		if e.pid == 0 {
-			e.pid = w.PID
-		}
-		if w.Kind == trace.KindHeader && h == (trace.Header{}) {
-			h = w.Header
-		}
-	}
-	if h.WallTime == 0 && h.ClockTime == 0 { // an approximation
-		i := slices.IndexFunc(waiting, func(w trace.Record) bool { return w.Kind == trace.KindProcess })
-		if i >= 0 {
-			h.WallTime, h.ClockTime = waiting[i].Process.WallTime, e.time
-		}
-	}
+	h, pid, waiting := e.prelude.end(r, e.time)
+	e.process.pid = pid
 	if h.PointerSize == 4 {
-		e.pointer = 4
+		e.process.pointer = 4
 	}
-	e.out = e.layout.head(e.out, e.start(&h))
+	e.out = e.layout.head(e.out, newStart(&h, e.process, e.opts.Processors))
 	e.system.start()
-	if e.opts.Version == V6 {
-		e.threads.start()
-	}
-	if r != nil {
-		waiting = waiting[:len(waiting)-1]
-	}
+	e.threads.start(e.opts.Version, pid)
 	for i := range waiting {
 		_ = e.writeRecord(&waiting[i]) // it has a place: a record without one does not wait
 		e.system.record(e, &waiting[i])
@@ -187,41 +146,18 @@ func (e *Writer) flush() {
 		e.stacks.flushed()
 	}
 	if len(e.events.data) > 0 {
-		e.since += len(e.events.data)
 		e.block(wire.BlockEvent, e.events.head(), e.events.data)
 		e.events.reset()
 	}
 }
 
-func (e *Writer) block(kind wire.BlockKind, head, body []byte) {
-	e.out = e.layout.block(e.out, e.written, kind, head, body)
-}
-
 // sequencePoint writes a sequence point with the number of the last event, and forgets
 // the stacks.
 func (e *Writer) sequencePoint() {
-	e.block(wire.BlockSequence, nil, e.layout.sequencePoint(uint64(e.time), e.capture(), e.seq))
+	e.block(wire.BlockSequence, nil, e.layout.sequencePoint(uint64(e.time), e.threads.capture, e.head.Sequence))
 	e.stacks.forget()
-	e.since = 0
+	e.events.since = 0
 	e.stats.Sequences++
-}
-
-// pass writes the buffer.
-func (e *Writer) pass() error {
-	if len(e.out) == 0 {
-		return nil
-	}
-	n, err := e.w.Write(e.out)
-	if err == nil && n < len(e.out) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
-		e.cut = n > 0 || e.written == 0
-		e.err = fmt.Errorf("writing nettrace: %w", err)
-	}
-	e.written += uint64(len(e.out))
-	e.out = e.out[:0]
-	return e.err
 }
 
 // Flush implements trace.Writer.
@@ -229,7 +165,7 @@ func (e *Writer) Flush() error {
 	if e.err != nil {
 		return e.err
 	}
-	if e.started {
+	if e.prelude.over {
 		e.flush()
 	}
 	return e.pass()
@@ -244,24 +180,16 @@ func (e *Writer) Close() error {
 		return nil
 	}
 	if e.err != nil {
-		if !e.cut {
-			e.cut = true
-			_, _ = e.w.Write(e.layout.end(nil)) // without it the stream is cut, which readers report
-		}
+		e.stop()
 		return e.err
 	}
-	if !e.started {
+	if !e.prelude.over {
 		e.begin(nil)
 	}
 	e.system.end(e)
 	e.flush()
-	if e.seq > 0 {
+	if e.head.Sequence > 0 {
 		e.sequencePoint()
 	}
-	e.out = e.layout.end(e.out)
-	err := e.pass()
-	if err == nil {
-		e.err = errClosed
-	}
-	return err
+	return e.end()
 }

@@ -127,14 +127,22 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
 }
 
+// functionText is the text of the function and the resource of a call.
+type functionText struct {
+	name     string
+	resource uint32
+	text     []byte // empty if it must be made again
+}
+
 // function appends a function's name and its resource type, if that is printed. Both
 // are mostly those of the call before.
 func (w *Writer) function(b []byte, name string, resource uint32) []byte {
-	if name != w.name || resource != w.resource || len(w.nameText) == 0 {
-		w.name, w.resource = name, resource
-		w.nameText = w.appendFunction(w.nameText[:0], name, w.resourceText(resource))
+	l := &w.last
+	if name != l.name || resource != l.resource || len(l.text) == 0 {
+		l.name, l.resource = name, resource
+		l.text = w.appendFunction(l.text[:0], name, w.resources.text(resource))
 	}
-	return append(b, w.nameText...)
+	return append(b, l.text...)
 }
 
 // appendFunction appends a name. It may contain spaces and parentheses, but must not

@@ -70,7 +70,7 @@ func (w *Writer) call(c *trace.Call, op trace.Op, id uint64, t int64) {
 		b = append(appendHex(append(b, '@'), uint64(c.Context)), ' ')
 	}
 	if t > 0 {
-		b = w.clock(b, t)
+		b = w.time(b, t)
 	}
 	b = w.function(b, c.Function, c.Resource)
 	if op == trace.OpAlloc {
@@ -110,9 +110,9 @@ func (w *Writer) named(s *trace.Stack) {
 	w.buf = append(b, '\n')
 }
 
-// clock writes the time of day. A zero time stamp means that there is none, so the
+// time writes the time of day. A zero time stamp means that there is none, so the
 // first millisecond of a day becomes the second.
-func (w *Writer) clock(b []byte, t int64) []byte {
+func (w *Writer) time(b []byte, t int64) []byte {
 	ms := uint64(t) / 1e6
 	if w.header.Clock != trace.ClockDay {
 		ms %= wire.DayMillis
@@ -123,16 +123,27 @@ func (w *Writer) clock(b []byte, t int64) []byte {
 	if ms == 0 {
 		return b
 	}
-	if ms != w.ms {
-		w.ms = ms
-		c := append(w.time[:0], '[')
-		c = append(appendPadded(c, ms/3600000), ':')
-		c = append(appendPadded(c, ms/60000%60), ':')
-		c = append(appendPadded(c, ms/1000%60), '.')
+	return w.clock.append(b, ms)
+}
+
+// clockText is the text of the time of day that was written last.
+type clockText struct {
+	ms   uint64
+	text []byte
+}
+
+// append appends a time of day in milliseconds, which is not 0.
+func (c *clockText) append(b []byte, ms uint64) []byte {
+	if ms != c.ms {
+		c.ms = ms
+		t := append(c.text[:0], '[')
+		t = append(appendPadded(t, ms/3600000), ':')
+		t = append(appendPadded(t, ms/60000%60), ':')
+		t = append(appendPadded(t, ms/1000%60), '.')
 		f := ms % 1000
-		w.time = append(c, '0'+byte(f/100), '0'+byte(f/10%10), '0'+byte(f%10), ']', ' ')
+		c.text = append(t, '0'+byte(f/100), '0'+byte(f/10%10), '0'+byte(f%10), ']', ' ')
 	}
-	return append(b, w.time...)
+	return append(b, c.text...)
 }
 
 // size writes a number that the original holds in 32 bits with a sign.

@@ -1,8 +1,6 @@
 package sptext
 
 import (
-	"slices"
-
 	wire "rtrace-bpf/internal/wire/sptext"
 	"rtrace-bpf/trace"
 )
@@ -64,7 +62,7 @@ func (w *Writer) mapping(prefix string, m *trace.Mapping) {
 
 // declare writes a resource. From the second one on, calls print their type.
 func (w *Writer) declare(r *trace.Resource) {
-	if !w.opts.Legacy && slices.ContainsFunc(w.resources, func(d declared) bool { return d.Resource == *r }) {
+	if !w.opts.Legacy && w.resources.has(r) {
 		return
 	}
 	b := append(w.buf, '<')
@@ -78,28 +76,13 @@ func (w *Writer) declare(r *trace.Resource) {
 	w.buf = append(b, '\n')
 
 	text := append(w.quote([]byte{'<'}, r.Type, inAngles), '>')
-	w.resources = append(w.resources, declared{*r, text})
-	w.typed = len(w.resources) > 1
-	w.nameText = w.nameText[:0]
+	w.resources.declared = append(w.resources.declared, declared{*r, text})
+	w.last.text = w.last.text[:0]
 }
 
 // resourceMask returns the id of a resource as it is printed: one bit. The shift is
 // that of a 32-bit machine word, whatever the id.
 func resourceMask(id uint32) uint32 { return 1 << ((id - 1) & 31) }
-
-// resourceText returns the text to print after the function's name.
-func (w *Writer) resourceText(id uint32) []byte {
-	if !w.typed {
-		return nil
-	}
-	// The last declaration of an id counts.
-	for _, r := range slices.Backward(w.resources) {
-		if r.ID == id {
-			return r.text
-		}
-	}
-	return nil
-}
 
 // comment writes a free line. A text that could be taken for a record, or is marked as
 // temporary, gets the mark of a permanent comment.

@@ -43,21 +43,11 @@ type Writer struct {
 	started bool // the header line was written
 	index   uint64
 
-	resources []declared
-	typed     bool // there is more than one resource: calls print theirs
+	resources resources
 	low, high uint64
 	stacks    stacks
-	name      string // of the function that was written last
-	resource  uint32 // of that call
-	nameText  []byte // their text; empty if it must be made again
-	ms        uint64 // of the time of day that was written last
-	time      []byte // its text
-}
-
-// declared is a declared resource.
-type declared struct {
-	trace.Resource
-	text []byte // "<type>", quoted
+	last      functionText
+	clock     clockText
 }
 
 var _ trace.Writer = (*Writer)(nil)

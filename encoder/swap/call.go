@@ -82,7 +82,10 @@ func (m *Writer) call(r *trace.Record) {
 		m.thing(r, t)
 		return
 	}
-	api := m.api(c, r.Time)
+	api, added := m.apis.allocator(c)
+	if added {
+		m.name(api, r.Time)
+	}
 	m.begin(wire.ProbeMemory, r.Time)
 	number := m.seq - 1
 	b := binary.LittleEndian.AppendUint32(m.out.Buf, api.ID)
@@ -146,46 +149,19 @@ func factors(c *trace.Call) (n, size uint64) {
 	return 1, c.Size
 }
 
-// maxNames bounds the number of functions that get a name.
-const maxNames = 1 << 16
-
-// api returns the function of a call. A function that is in no table gets a number and
-// a message with its name.
-func (m *Writer) api(c *trace.Call, now int64) *wire.API {
-	if api := m.apis[c.Function]; api != nil {
-		return api
-	}
-	if c.Function == "" || len(m.apis) >= maxNames {
-		name := "malloc"
-		switch c.Op {
-		case trace.OpFree:
-			name = "free"
-		case trace.OpMove:
-			name = "realloc"
-		}
-		return m.apis[name]
-	}
-	api := m.name(c.Function, now)
-	m.apis[api.Name] = api
-	return api
-}
-
-// name gives a function a number and writes a message with its name.
-func (m *Writer) name(function string, now int64) *wire.API {
-	api := &wire.API{ID: m.ownAPI, Name: strings.Clone(function)}
-	m.ownAPI++
+// name writes a message with the name of a function.
+func (m *Writer) name(api *wire.API, now int64) {
 	m.begin(wire.APIName, now)
 	m.u32(api.ID)
 	m.text(api.Name)
 	m.end()
-	return api
 }
 
 // frames writes the private message with the whole stack of a message.
 func (m *Writer) frames(now int64, number uint32, frames []uint64) {
 	if n := (wire.MaxPayload - 8) / 8; len(frames) > n {
 		frames = frames[:n]
-		m.stats.Long++
+		m.long++
 	}
 	m.begin(wire.Stack, now)
 	m.u32(number)

@@ -41,7 +41,11 @@ func (x *thingCall) ends() bool { return x.Call.Op == trace.OpFree }
 // messages for a call, the first one has the time at which the call began, if the Call
 // has it: the size of a lock is how long the call waited for it.
 func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
-	x := &thingCall{Record: r, thing: t, api: m.thingAPI(t, &r.Call, r.Time)}
+	api, added := m.apis.other(t, &r.Call)
+	if added {
+		m.name(api, r.Time)
+	}
+	x := &thingCall{Record: r, thing: t, api: api}
 	x.way = t.Way(x.api.Name, x.ends())
 	if t.Resource == wire.Descriptor {
 		m.socket(x)
@@ -76,22 +80,6 @@ func (m *Writer) socket(x *thingCall) {
 	case len(m.sockets) < maxSockets:
 		m.sockets[d] = true
 	}
-}
-
-// thingAPI returns the function of a call.
-func (m *Writer) thingAPI(t *wire.Thing, c *trace.Call, now int64) *wire.API {
-	name := c.Function
-	if m.others[name] == nil && (name == "" || len(m.others) >= maxNames) {
-		if name = t.Made; c.Op == trace.OpFree {
-			name = t.Ended
-		}
-	}
-	if api := m.others[name]; api != nil {
-		return api
-	}
-	api := m.name(name, now)
-	m.others[api.Name] = api
-	return api
 }
 
 // thingMessage writes a message. A call that only begins has no result and no
@@ -180,7 +168,7 @@ func (m *Writer) items(c *trace.Call, params []wire.Param) {
 	}
 	for i := range c.Args {
 		if i >= maxItems {
-			m.stats.Long++
+			m.long++
 			break
 		}
 		if !taken[i] {
@@ -200,7 +188,7 @@ func (m *Writer) item(i *Item) {
 	text := i.Text
 	if len(text) > maxText {
 		text = text[:maxText]
-		m.stats.Long++
+		m.long++
 	}
 	m.out.Buf = append(m.out.Buf, 's')
 	m.text(text)

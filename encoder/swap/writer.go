@@ -15,24 +15,15 @@ import (
 // Writer is a trace.Writer. Each Write on the underlying writer ends after a whole
 // message.
 type Writer struct {
-	out  binio.Output
-	opts Options
-	at   int // start of the message that is being written, in out.Buf
-
-	seq       uint32
-	gap       uint64 // how many numbers were skipped since the last message
+	stream
+	opts      Options
 	clock     clock
 	resources resources
 	process   pending
-	mapped    map[place]uint64     // low bounds that were written
-	apis      map[string]*wire.API // of the allocator
-	others    map[string]*wire.API // all others
-	sockets   map[descriptor]bool  // those that are open
-	ownAPI    uint32
+	mapped    map[place]uint64 // low bounds that were written
+	apis      apis
+	sockets   map[descriptor]bool // those that are open
 	stats     Stats
-	first     int64 // time of the first message
-	ends      bool  // the trace has an End
-	announced bool  // its start was announced
 }
 
 var _ trace.Writer = (*Writer)(nil)
@@ -45,39 +36,25 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 	if opts.Dialect > Kernel {
 		return nil, fmt.Errorf("swap: unknown dialect %d", opts.Dialect)
 	}
-	m := &Writer{
-		out: binio.NewOutput(w, "swap", wire.MaxPayload), opts: opts,
-		mapped: map[place]uint64{}, apis: map[string]*wire.API{}, others: map[string]*wire.API{}, sockets: map[descriptor]bool{},
-		ownAPI: wire.FirstNamedAPI,
-	}
-	for i := range wire.MemoryAPIs {
-		api := &wire.MemoryAPIs[i]
-		m.apis[api.Name] = api
-	}
-	for i := range wire.OtherAPIs {
-		api := &wire.OtherAPIs[i]
-		m.others[api.Name] = api
-	}
-	return m, nil
+	return &Writer{
+		stream: stream{out: binio.NewOutput(w, "swap", wire.MaxPayload), formula: opts.Formula},
+		opts:   opts, apis: newAPIs(), mapped: map[place]uint64{}, sockets: map[descriptor]bool{},
+	}, nil
 }
 
 // Stats returns the counters so far.
-func (m *Writer) Stats() Stats { return m.stats }
+func (m *Writer) Stats() Stats {
+	s := m.stats
+	s.Long = m.long
+	return s
+}
 
 // Version is the version of the protocol that is written.
 const Version = wire.Protocol
 
 // APIs returns the names of the functions of probe messages by their numbers: the known
 // ones and those in the trace. The caller owns the map.
-func (m *Writer) APIs() map[uint32]string {
-	apis := map[uint32]string{}
-	for _, list := range []map[string]*wire.API{m.apis, m.others} {
-		for name, api := range list {
-			apis[api.ID] = name
-		}
-	}
-	return apis
-}
+func (m *Writer) APIs() map[uint32]string { return m.apis.names() }
 
 // Start returns the time of the first message in ns since 1970, or 0.
 func (m *Writer) Start() int64 { return m.first }
@@ -180,65 +157,6 @@ func (m *Writer) opaque(r *trace.Record) {
 
 // begin begins a message with a time of the trace.
 func (m *Writer) begin(id uint32, now int64) { m.beginAt(id, m.clock.wall(now)) }
-
-// beginAt begins a message with a time in ns since 1970.
-func (m *Writer) beginAt(id uint32, wall int64) {
-	if m.ends && !m.announced {
-		m.announced = true
-		m.beginAt(wire.End, wall)
-		m.u32(0)
-		m.end()
-	}
-	m.at = len(m.out.Buf)
-	m.u32(id)
-	m.u32(m.seq)
-	m.seq++
-	m.gap = 0
-	if m.first == 0 {
-		m.first = wall
-	}
-	m.time(wall)
-	m.u32(0)
-}
-
-// end completes the message.
-func (m *Writer) end() {
-	binary.LittleEndian.PutUint32(m.out.Buf[m.at+16:], uint32(len(m.out.Buf)-m.at-wire.HeaderSize))
-}
-
-func (m *Writer) u32(v uint32) { m.out.Buf = binary.LittleEndian.AppendUint32(m.out.Buf, v) }
-func (m *Writer) u64(v uint64) { m.out.Buf = binary.LittleEndian.AppendUint64(m.out.Buf, v) }
-
-// time appends a time in ns since 1970.
-func (m *Writer) time(wall int64) {
-	if wall < 0 {
-		wall = 0
-	}
-	seconds, nanos := uint32(wall/1e9), uint32(wall%1e9)
-	if m.opts.Formula {
-		seconds, nanos = nanos, seconds
-	}
-	m.u32(seconds)
-	m.u32(nanos)
-}
-
-// text appends a string up to its first NUL, and no more than fits into the message.
-func (m *Writer) text(s string) {
-	// The other fields of a message take less than this.
-	const others = 256
-	room := wire.MaxPayload - others - (len(m.out.Buf) - m.at - wire.HeaderSize)
-	if len(s) > room {
-		s = s[:max(room, 0)]
-		m.stats.Long++
-	}
-	for i := range len(s) {
-		if s[i] == 0 {
-			s = s[:i]
-			break
-		}
-	}
-	m.out.Buf = append(append(m.out.Buf, s...), 0)
-}
 
 // Flush implements trace.Writer.
 func (m *Writer) Flush() error {

@@ -14,6 +14,11 @@ type Program struct {
 	// Links are other names of the program that mean a subcommand, such as rtrace-leaks, and
 	// the subcommand of each.
 	Links map[string]string
+	// Default is the subcommand of a command line that begins with a flag; empty if that is
+	// one of the program itself.
+	Default string
+	// Topics are further words that help explains.
+	Topics []string
 }
 
 // sub returns the name of a subcommand without the program's name.
@@ -38,6 +43,23 @@ func (p *Page) words() string {
 // general are the flags of a program that has subcommands.
 const general = "help --help -h --version"
 
+// explained returns the words that help explains.
+func (p *Program) explained() string {
+	return strings.Join(append([]string{p.names()}, p.Topics...), " ")
+}
+
+// commandNames returns the subcommands that start a command after --, with separator between
+// them.
+func (p *Program) commandNames(separator string) string {
+	var names []string
+	for _, s := range p.Subcommands {
+		if s.Command {
+			names = append(names, p.sub(s))
+		}
+	}
+	return strings.Join(names, separator)
+}
+
 // function returns the name of a shell's function.
 func (p *Program) function() string {
 	return "_" + strings.Map(func(c rune) rune {
@@ -57,9 +79,16 @@ func (p *Program) Bash() string {
 	b.WriteString("    local cur=${COMP_WORDS[COMP_CWORD]} flags= subcommand= i=$COMP_CWORD before= offer= words= separator=\n")
 	if len(p.Subcommands) > 0 {
 		fmt.Fprintf(&b, "    case ${COMP_WORDS[0]##*/} in\n    %s)\n", p.Page.Name)
-		fmt.Fprintf(&b, "        if ((COMP_CWORD == 1)); then\n            mapfile -t COMPREPLY < <(compgen -W '%s %s' -- \"$cur\")\n            return\n        fi\n", p.names(), general)
+		first := "((COMP_CWORD == 1))"
+		if p.Default != "" {
+			first += " && [[ $cur != -* ]]"
+		}
+		fmt.Fprintf(&b, "        if %s; then\n            mapfile -t COMPREPLY < <(compgen -W '%s %s' -- \"$cur\")\n            return\n        fi\n", first, p.names(), general)
 		fmt.Fprintf(&b, "        subcommand=${COMP_WORDS[1]}\n")
-		fmt.Fprintf(&b, "        if [[ $subcommand == help ]]; then\n            mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n            return\n        fi\n        ;;\n", p.names())
+		if p.Default != "" {
+			fmt.Fprintf(&b, "        [[ $subcommand != -* ]] || subcommand=%s\n", p.Default)
+		}
+		fmt.Fprintf(&b, "        if [[ $subcommand == help ]]; then\n            mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n            return\n        fi\n        ;;\n", p.explained())
 		for _, link := range sortedKeys(p.Links) {
 			fmt.Fprintf(&b, "    %s) subcommand=%s ;;\n", link, p.Links[link])
 		}
@@ -71,7 +100,10 @@ func (p *Program) Bash() string {
 	} else {
 		fmt.Fprintf(&b, "    flags='%s'\n", p.Page.words())
 	}
-	if p.Page.Command {
+	switch names := p.commandNames(" | "); {
+	case names != "":
+		b.WriteString("    case $subcommand in\n    " + names + ")\n" + indented(bashCommand) + "        ;;\n    esac\n")
+	case p.Page.Command:
 		b.WriteString(bashCommand)
 	}
 	b.WriteString(bashFlag)
@@ -100,6 +132,11 @@ const bashCommand = `    for ((i = 1; i < COMP_CWORD; i++)); do
         fi
     done
 `
+
+// indented returns lines four columns further to the right.
+func indented(lines string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(lines, "\n"), "\n", "\n    ") + "\n"
+}
 
 // bashFlag finds the flag whose value is completed: "before" is the subcommand and the flag,
 // with = if that is between them.
@@ -214,14 +251,32 @@ func (p *Program) Zsh() string {
 		for _, link := range sortedKeys(p.Links) {
 			fmt.Fprintf(&b, "    %s) subcommand=%s ;;\n", link, p.Links[link])
 		}
-		b.WriteString("    *)\n        if ((CURRENT == 2)); then\n            local -a names=(\n")
+		first := "((CURRENT == 2))"
+		if p.Default != "" {
+			first += " && [[ ${words[2]} != -* ]]"
+		}
+		b.WriteString("    *)\n        if " + first + "; then\n            local -a names=(\n")
 		for _, s := range p.Subcommands {
 			fmt.Fprintf(&b, "                %s\n", shellQuote(p.sub(s)+":"+strings.ReplaceAll(s.Summary, ":", `\:`)))
 		}
 		b.WriteString("            )\n            _describe -t commands subcommand names\n            return\n        fi\n")
-		b.WriteString("        subcommand=${words[2]}\n        shift words\n        ((CURRENT--))\n        ;;\n    esac\n    case $subcommand in\n")
+		shift := "        subcommand=${words[2]}\n        shift words\n        ((CURRENT--))\n"
+		if p.Default != "" {
+			shift = "        if [[ ${words[2]} == -* ]]; then\n            subcommand=" + p.Default + "\n        else\n" + indented(shift) + "        fi\n"
+		}
+		b.WriteString(shift + "        ;;\n    esac\n    case $subcommand in\n")
 		for _, s := range p.Subcommands {
-			fmt.Fprintf(&b, "    %s)\n        _arguments -s -S%s \\\n            '*:file:_files'\n        ;;\n", p.sub(s), s.zshFlags("            "))
+			rest := " \\\n            '*:file:_files'"
+			switch {
+			case s.Command:
+				rest = " \\\n            '*::command:_normal'"
+			case p.Page.Command:
+				rest = ""
+			}
+			fmt.Fprintf(&b, "    %s)\n        _arguments -s -S%s%s\n        ;;\n", p.sub(s), s.zshFlags("            "), rest)
+		}
+		if len(p.Topics) > 0 {
+			fmt.Fprintf(&b, "    help) _values topic %s ;;\n", p.explained())
 		}
 		b.WriteString("    *) _files ;;\n    esac\n")
 	}
@@ -330,12 +385,30 @@ func (p *Program) Fish() string {
 		name := p.sub(s)
 		byName[name] = s
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f -a %s -d %s\n", p.Page.Name, name, fishQuote(s.Summary))
-		flags(p.Page.Name, fmt.Sprintf(" -n '__fish_seen_subcommand_from %s'", name), s)
+		condition := "__fish_seen_subcommand_from " + name
+		if name == p.Default {
+			condition = "not __fish_seen_subcommand_from " + p.others()
+		}
+		flags(p.Page.Name, fmt.Sprintf(" -n '%s'", condition), s)
+	}
+	if len(p.Topics) > 0 {
+		fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from help' -f -a %s\n", p.Page.Name, fishQuote(p.explained()))
 	}
 	for _, link := range sortedKeys(p.Links) {
 		flags(link, "", byName[p.Links[link]])
 	}
 	return b.String()
+}
+
+// others returns the subcommands except the default one, and help.
+func (p *Program) others() string {
+	names := []string{"help"}
+	for _, s := range p.Subcommands {
+		if name := p.sub(s); name != p.Default {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 func fishQuote(s string) string {

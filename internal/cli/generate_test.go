@@ -145,6 +145,64 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// A command line that begins with a flag is that of the default subcommand.
+func TestDefaultSubcommand(t *testing.T) {
+	starts := offering()
+	starts.Command = true
+	p := Program{
+		Page: &Page{Name: "tool", Command: true}, Subcommands: []*Page{starts, {Name: "tool even", Flags: oddPage().Flags}},
+		Default: "odd", Topics: []string{"subject"},
+	}
+	for shell, tt := range map[string]struct {
+		got  string
+		want []string
+	}{
+		"bash": {p.Bash(), []string{
+			"if ((COMP_CWORD == 1)) && [[ $cur != -* ]]; then\n", "[[ $subcommand != -* ]] || subcommand=odd\n", "compgen -W 'odd even subject' ",
+			"    case $subcommand in\n    odd)\n        for ((i = 1; ", "    *) offer=nothing ;;\n",
+		}},
+		"zsh": {p.Zsh(), []string{
+			"if ((CURRENT == 2)) && [[ ${words[2]} != -* ]]; then\n", "if [[ ${words[2]} == -* ]]; then\n            subcommand=odd\n        else\n            subcommand=${words[2]}\n",
+			"'*::command:_normal'", "    help) _values topic odd even subject ;;\n",
+		}},
+		"fish": {p.Fish(), []string{
+			"complete -c tool -n 'not __fish_seen_subcommand_from help even' -l file -r -F -d 'f'\n", "complete -c tool -n '__fish_seen_subcommand_from even' -l switch -d 'plain'\n",
+			"complete -c tool -n '__fish_seen_subcommand_from help' -f -a 'odd even subject'\n",
+		}},
+	} {
+		for _, w := range tt.want {
+			if !strings.Contains(tt.got, w) {
+				t.Errorf("%s has no %q:\n%s", shell, w, tt.got)
+			}
+		}
+	}
+}
+
+// Flags of a topic have its text and examples, as text, on a page and in a manual.
+func TestTopicText(t *testing.T) {
+	p := Page{Name: "tool", Summary: "a tool", Flags: []FlagGroup{{
+		Title: "One part", About: "First paragraph.\n\nSecond one.", Usage: "  -x  do it\n", Examples: []Example{{Does: "see it", Command: "tool -x"}},
+	}}}
+	var text, markdown, man, topic bytes.Buffer
+	for _, err := range []error{p.WriteText(&text), p.WriteMarkdown(&markdown), p.WriteMan(&man, nil), p.WriteHelp(&topic, "one-part")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const part = "One part:\n  First paragraph.\n\n  Second one.\n\n  -x  do it\n\n  see it:\n      tool -x\n"
+	for _, test := range []struct{ got, want string }{
+		{text.String(), part},
+		{topic.String(), part},
+		{markdown.String(), "## One part\n\nFirst paragraph.\n\nSecond one.\n\n```\n  -x  do it\n```\n\nSee it:\n\n```\ntool -x\n```\n"},
+		{man.String(), ".SS \"One part\"\n.PP\nFirst paragraph.\n.PP\nSecond one.\n"},
+		{man.String(), ".SH EXAMPLES\n.PP\nSee it:\n"},
+	} {
+		if !strings.Contains(test.got, test.want) {
+			t.Errorf("%q is missing in\n%s", test.want, test.got)
+		}
+	}
+}
+
 func TestGenerate(t *testing.T) {
 	p := Program{Page: &Page{Name: "tool", Summary: "a tool"}, Subcommands: []*Page{oddPage()}}
 	dir := t.TempDir()

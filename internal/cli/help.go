@@ -25,16 +25,16 @@ const everything = "all"
 func (p *Page) Topics() []string {
 	topics := []string{everything, "about"}
 	for _, l := range p.Lists {
-		topics = append(topics, topicOf(l.Title))
+		topics = append(topics, TopicOf(l.Title))
 	}
 	for _, g := range p.Flags {
-		topics = append(topics, topicOf(g.Title))
+		topics = append(topics, TopicOf(g.Title))
 	}
 	return append(topics, "examples", "exit-status")
 }
 
-// topicOf returns a title as a word of a command line.
-func topicOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
+// TopicOf returns a title as a word of a command line.
+func TopicOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // WriteHelp prints one topic of the page for a terminal. An unknown topic is a *UsageError.
 func (p *Page) WriteHelp(w io.Writer, topic string) error {
@@ -62,12 +62,12 @@ func (p *Page) WriteHelp(w io.Writer, topic string) error {
 		only.Exit = p.exit()
 	}
 	for _, l := range p.Lists {
-		if topicOf(l.Title) == topic {
+		if TopicOf(l.Title) == topic {
 			only.Lists = append(only.Lists, l)
 		}
 	}
 	for _, g := range p.Flags {
-		if topicOf(g.Title) == topic {
+		if TopicOf(g.Title) == topic {
 			only.Flags = append(only.Flags, g)
 		}
 	}
@@ -94,7 +94,9 @@ func (p *Page) brief() string {
 		tail.WriteString("  " + e.Command + "\n")
 	}
 	more := p.Name + " --help=all"
-	if len(p.Flags) == 0 {
+	if p.More != "" {
+		more = p.More
+	} else if len(p.Flags) == 0 {
 		more = p.Name + " help lists all subcommands, " + p.Name + " SUBCOMMAND --help explains one"
 	} else if topics := p.Topics()[1:]; len(topics) > 0 {
 		more += ", or =TOPIC: " + strings.Join(topics, ", ")

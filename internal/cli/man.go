@@ -38,17 +38,18 @@ func (p *Page) WriteMan(w io.Writer, also []string) error {
 	}
 	for _, g := range p.Flags {
 		m.line(".SS %s", quoted(g.Title))
+		for par := range paragraphs(g.About) {
+			m.line(".PP")
+			m.text(par)
+		}
 		for _, f := range g.Flags {
 			m.tagged(f.roff(), f.Text)
 		}
 	}
 	m.line(".SH EXAMPLES")
-	for _, e := range p.Examples {
-		m.line(".PP")
-		m.text(strings.ToUpper(e.Does[:1]) + e.Does[1:] + ":")
-		m.line(".PP\n.RS 4\n.nf")
-		m.text(e.Command)
-		m.line(".fi\n.RE")
+	m.examples(p.Examples)
+	for _, g := range p.Flags {
+		m.examples(g.Examples)
 	}
 	m.line(".SH EXIT STATUS")
 	for _, r := range p.exit() {
@@ -66,6 +67,16 @@ func (p *Page) WriteMan(w io.Writer, also []string) error {
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
+}
+
+func (m *man) examples(examples []Example) {
+	for _, e := range examples {
+		m.line(".PP")
+		m.text(strings.ToUpper(e.Does[:1]) + e.Does[1:] + ":")
+		m.line(".PP\n.RS 4\n.nf")
+		m.text(e.Command)
+		m.line(".fi\n.RE")
+	}
 }
 
 // roff returns the flag as the tag of its paragraph.

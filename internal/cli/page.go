@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 )
 
@@ -24,7 +25,8 @@ type Page struct {
 	// Common are the flags in the brief help, by their long names, with shorter texts or
 	// none; nil: the first flags. Without flags they are rows of the first list.
 	Common  []ListRow
-	Command bool // a command may follow --, and only flags come before it
+	Command bool   // a command may follow --, and only flags come before it
+	More    string // text after "More:" in the brief help; empty: the topics of the page
 }
 
 // List is a titled table of names and their descriptions.
@@ -40,9 +42,11 @@ type ListRow struct {
 
 // FlagGroup is a group of flags, as their flag library prints them.
 type FlagGroup struct {
-	Title string // "Output"
-	Usage string // lines, each indented by two columns
-	Flags []Flag // the same flags one by one
+	Title    string // "Output"
+	About    string // paragraphs, as in Page; may be empty
+	Usage    string // lines, each indented by two columns
+	Flags    []Flag // the same flags one by one
+	Examples []Example
 }
 
 // Flag is one flag.
@@ -96,6 +100,18 @@ var CommonExit = []ExitRow{
 	{BrokenPipe, "the reader of the output went away, as head does"},
 }
 
+// Has reports whether the page lists a flag. flag is its long or short name with hyphens.
+func (p *Page) Has(flag string) bool {
+	for _, g := range p.Flags {
+		for _, f := range g.Flags {
+			if flag == "--"+f.Long || f.Short != "" && flag == "-"+f.Short {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p *Page) exit() []ExitRow {
 	if p.Exit != nil {
 		return p.Exit
@@ -117,10 +133,8 @@ func (p *Page) WriteText(w io.Writer) error {
 
 // writeBody adds the part after the usage, with or without the exit status.
 func (p *Page) writeBody(b *strings.Builder, exit bool) {
-	if p.About != "" {
-		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {
-			b.WriteString("\n" + wrap(par, "", Width))
-		}
+	for par := range paragraphs(p.About) {
+		b.WriteString("\n" + wrap(par, "", Width))
 	}
 	for _, l := range p.Lists {
 		b.WriteString("\n" + l.Title + ":\n")
@@ -129,20 +143,40 @@ func (p *Page) writeBody(b *strings.Builder, exit bool) {
 		}
 	}
 	for _, g := range p.Flags {
-		fmt.Fprintf(b, "\n%s:\n%s\n", g.Title, strings.TrimRight(g.Usage, "\n"))
+		fmt.Fprintf(b, "\n%s:\n", g.Title)
+		for par := range paragraphs(g.About) {
+			b.WriteString(wrap(par, "  ", Width) + "\n")
+		}
+		fmt.Fprintf(b, "%s\n", strings.TrimRight(g.Usage, "\n"))
+		if len(g.Examples) > 0 {
+			b.WriteString("\n")
+		}
+		writeExamples(b, g.Examples)
 	}
 	if len(p.Examples) > 0 {
 		b.WriteString("\nExamples:\n")
 	}
-	for _, e := range p.Examples {
-		fmt.Fprintf(b, "  %s:\n      %s\n", e.Does, e.Command)
-	}
+	writeExamples(b, p.Examples)
 	if exit {
 		b.WriteString("\nExit status:\n")
 		for _, r := range p.exit() {
 			fmt.Fprintf(b, "  %d  %s\n", r.Code, r.Text)
 		}
 	}
+}
+
+func writeExamples(b *strings.Builder, examples []Example) {
+	for _, e := range examples {
+		fmt.Fprintf(b, "  %s:\n      %s\n", e.Does, e.Command)
+	}
+}
+
+// paragraphs returns the paragraphs of a text.
+func paragraphs(text string) iter.Seq[string] {
+	if text == "" {
+		return func(func(string) bool) {}
+	}
+	return strings.SplitSeq(strings.TrimSpace(text), "\n\n")
 }
 
 // WriteMarkdown prints the page for docs/cli.
@@ -154,10 +188,8 @@ func (p *Page) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(p.Name+" "+s))
 	}
 	b.WriteString("```\n")
-	if p.About != "" {
-		for par := range strings.SplitSeq(strings.TrimSpace(p.About), "\n\n") {
-			b.WriteString("\n" + wrap(par, "", Width))
-		}
+	for par := range paragraphs(p.About) {
+		b.WriteString("\n" + wrap(par, "", Width))
 	}
 	for _, l := range p.Lists {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.Title)
@@ -166,20 +198,29 @@ func (p *Page) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	for _, g := range p.Flags {
-		fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n", g.Title, strings.TrimRight(g.Usage, "\n"))
+		fmt.Fprintf(&b, "\n## %s\n", g.Title)
+		for par := range paragraphs(g.About) {
+			b.WriteString("\n" + wrap(par, "", Width))
+		}
+		fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(g.Usage, "\n"))
+		markdownExamples(&b, g.Examples)
 	}
 	if len(p.Examples) > 0 {
 		b.WriteString("\n## Examples\n")
 	}
-	for _, e := range p.Examples {
-		fmt.Fprintf(&b, "\n%s%s:\n\n```\n%s\n```\n", strings.ToUpper(e.Does[:1]), e.Does[1:], e.Command)
-	}
+	markdownExamples(&b, p.Examples)
 	b.WriteString("\n## Exit status\n\n")
 	for _, r := range p.exit() {
 		fmt.Fprintf(&b, "* %d: %s\n", r.Code, r.Text)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func markdownExamples(b *strings.Builder, examples []Example) {
+	for _, e := range examples {
+		fmt.Fprintf(b, "\n%s%s:\n\n```\n%s\n```\n", strings.ToUpper(e.Does[:1]), e.Does[1:], e.Command)
+	}
 }
 
 func (l *List) width() int {

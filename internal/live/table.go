@@ -85,10 +85,15 @@ func (t *Table) Len() int { return t.n }
 // Bytes returns the sum of the sizes of the live entries, modulo 2^64.
 func (t *Table) Bytes() uint64 { return t.bytes }
 
-// hash hashes a key. The low bits select the shard, all bits the slot.
+// hash hashes a key. The low bits select the shard, all bits the slot. Blocks often lie at
+// equal distances, and a product alone keeps these equal: with some seeds, many blocks would
+// have the same home. The second product comes after a shift, which breaks them up.
 func (t *Table) hash(resource uint32, id uint64) uint64 {
 	hi, lo := bits.Mul64(id^t.seed1, uint64(resource)*0x9e3779b97f4a7c16^t.seed2)
-	return hi ^ lo
+	h := hi ^ lo
+	h ^= h >> 32
+	h *= 0xd6e8feb86659fd93
+	return h ^ h>>32
 }
 
 // home returns the first slot to probe.

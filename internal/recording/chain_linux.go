@@ -35,6 +35,13 @@ func (x *session) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if o.Watch != nil {
+		if x.out, err = output.Nowhere(x.pid); err != nil {
+			return &outputError{err}
+		}
+		x.chain.first = o.Watch.Writer(x.pid)
+		return nil
+	}
 	if x.out, err = output.Open(ctx, &o.Output, x.pid); err != nil {
 		x.chain.stop()
 		return &outputError{err}

@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/internal/recording/swapevents"
+	"rtrace-bpf/internal/recording/watch"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/plan"
@@ -36,6 +37,9 @@ type Options struct {
 	Leaks    bool                // write a report of the blocks that were not freed
 	Runtime  *diagnostics.Config // events of the .NET runtime to merge with native calls; nil for none
 	PerfMap  bool                // name code that a .NET runtime has compiled
+
+	// Watch takes the records instead of traces; nil: write traces.
+	Watch *watch.Watch
 
 	Duration time.Duration // 0 for no limit
 	Paused   bool          // begin with tracing switched off

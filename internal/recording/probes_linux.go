@@ -36,7 +36,7 @@ func (p *probes) detach() error {
 	p.mu.Lock()
 	p.detached = true
 	p.mu.Unlock()
-	if p.tracer.Plan().Mechanism() == host.MechanismPerf {
+	if p.tracer.Plan().Mechanisms.Attach == host.MechanismPerf {
 		p.line.Say("removing the probes, which takes seconds on this kernel")
 	}
 	end := p.tracer.Close

@@ -143,6 +143,7 @@ func (x *session) tick() {
 	x.mu.Unlock()
 	stats := x.probes.tracer.Stats()
 	x.watch(&stats, false)
+	x.measured(&stats, false)
 	x.of.options.Line.Show(x.pid, status.Figures{
 		Calls: stats.Calls, Lost: stats.LostEvents(), Pauses: stats.Lost[order.LossPaused],
 		Blocks: stats.LiveBlocks, Unknown: stats.UnknownBlocks, Bytes: stats.LiveBytes,

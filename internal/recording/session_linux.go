@@ -10,8 +10,10 @@ import (
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/naming"
 	"rtrace-bpf/internal/recording/output"
+	"rtrace-bpf/internal/recording/watch"
 	"rtrace-bpf/tracer"
 	"rtrace-bpf/tracer/host"
+	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/plan"
 	"rtrace-bpf/tracer/record"
 )
@@ -147,6 +149,7 @@ func (x *session) run(ctx, until context.Context) error {
 	if x.replaced.Load() {
 		x.stats.Unprobed, x.stats.WasUnprobed, x.stats.LeftBehind = false, false, false
 	}
+	x.measured(&x.stats, true)
 	x.of.options.Report.Ended(x.summary())
 	if !slow {
 		err = errors.Join(err, x.probes.detach())
@@ -160,7 +163,8 @@ func (x *session) name() string { return x.probes.tracer.Plan().ProcessName() }
 // costs follow what tracing costs the process.
 type costs struct {
 	meter    cost.Meter
-	reported bool // that they are not known
+	last     cost.Interval // that was measured
+	reported bool          // that they are not known
 }
 
 // beginCosts takes the first reading.
@@ -184,7 +188,24 @@ func (x *session) watch(stats *record.Stats, last bool) {
 		return // the losses are in the summary
 	}
 	now := cost.Reading{Hits: hits, Calls: stats.Calls, Lost: stats.LostEvents(), CPU: x.extras.resident.CPU()}
-	if i, warn := x.costs.meter.Look(now, time.Now(), each); warn {
+	i, warn := x.costs.meter.Look(now, time.Now(), each)
+	if !last { // a process that has ended has no processor time
+		x.costs.last = i
+	}
+	if warn {
 		x.of.options.Report.Expensive(x.pid, &i, each)
 	}
+}
+
+// measured passes the state of the recording to what takes its records instead of a trace.
+// ended is set at the end.
+func (x *session) measured(stats *record.Stats, ended bool) {
+	w := x.of.options.Watch
+	if w == nil {
+		return
+	}
+	w.Measured(x.pid, watch.Measure{
+		RSS: x.extras.resident.Bytes(), Calls: stats.Calls, Lost: stats.LostEvents(), Losses: Losses(stats),
+		Pauses: stats.Lost[order.LossPaused], Cost: x.costs.last,
+	}, ended)
 }

@@ -8,53 +8,38 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// maxPrelude is the largest number of records before main's Process.
-const maxPrelude = 64
-
 // begin reads the beginning of both files and decides whether they belong
 // together.
 func (o *Reader) begin() {
 	o.begun = true
-	if err := o.src.begin(); err != nil {
-		o.damage, o.off, o.src = err, true, nil
+	header, process, err := o.side.begin()
+	if err != nil {
+		o.off = true
 		return
 	}
-	o.fill()
-	var header, process *trace.Record // of the side file
-	for o.head < len(o.queue) {
-		r := o.queue[o.head].r
-		if r.Kind == trace.KindHeader {
-			header = r
-		} else if r.Kind == trace.KindProcess {
-			process = r
-		} else {
-			break
-		}
-		o.take()
-	}
-	o.readPrelude()
-	for _, r := range o.prelude {
+	o.main.readPrelude()
+	for _, r := range o.main.prelude {
 		if err := belongs(r, process); err != nil {
 			o.refuse(err)
 			return
 		}
 	}
 	o.known = header != nil
-	for _, r := range o.prelude {
+	for _, r := range o.main.prelude {
 		switch r.Kind {
 		case trace.KindHeader:
-			o.marked = r.Header.Ends
-			o.ends = o.marked || header != nil && header.Header.Ends
-			o.clock = r.Header.Clock
+			o.main.marked = r.Header.Ends
+			o.ends = o.main.marked || header != nil && header.Header.Ends
+			o.clocks.clock = r.Header.Clock
 			if header != nil {
-				o.shift = shift(&r.Header, &header.Header)
-				o.completeHeader(r, header)
+				o.clocks.shift = shift(&r.Header, &header.Header)
+				o.clocks.completeHeader(r, header)
 			}
 		case trace.KindProcess:
 			if process != nil {
-				o.completeProcess(r, process)
+				o.clocks.completeProcess(r, process)
 			}
-			o.pid = r.PID
+			o.main.pid = r.PID
 		}
 	}
 }
@@ -62,20 +47,7 @@ func (o *Reader) begin() {
 func (o *Reader) refuse(err error) {
 	o.warn(fmt.Errorf("side file is not used: %w", err))
 	o.off = true
-	o.src, o.queue = nil, nil
-}
-
-func (o *Reader) readPrelude() {
-	for len(o.prelude) < maxPrelude {
-		var r trace.Record
-		if o.preludeErr = o.main.ReadRecord(&r); o.preludeErr != nil {
-			return
-		}
-		o.prelude = append(o.prelude, r.Clone())
-		if r.Kind == trace.KindProcess || r.Kind == trace.KindCall {
-			return
-		}
-	}
+	o.side.drop()
 }
 
 // filtered reports whether a filter has changed the positions of calls.
@@ -116,60 +88,4 @@ func sameStart(main, side int64) bool {
 	}
 	const zone = 15 * 60 // time zones differ by whole quarters of an hour
 	return main%1e9 == 0 && (side/1e9-main/1e9)%zone == 0
-}
-
-// shift returns the difference between the times of a trace with wall clock
-// times and those of its side file.
-func shift(main, side *trace.Header) int64 {
-	if main.Clock != trace.ClockWall || side.Clock == trace.ClockWall {
-		return 0
-	}
-	return side.WallTime - side.ClockTime
-}
-
-func (o *Reader) completeHeader(main, side *trace.Record) {
-	m, s := &main.Header, &side.Header
-	if m.Arch == "" {
-		m.Arch = s.Arch
-	}
-	if m.PointerSize == 0 {
-		m.PointerSize = s.PointerSize
-	}
-	if m.Origin == "" {
-		m.Origin = s.Origin
-	}
-	m.Ends = m.Ends || s.Ends
-	if m.WallTime == 0 && m.ClockTime == 0 {
-		m.WallTime, m.ClockTime = s.WallTime, o.onClock(s.ClockTime)
-	}
-	o.completeCommon(main, side)
-}
-
-func (o *Reader) completeProcess(main, side *trace.Record) {
-	m, s := &main.Process, &side.Process
-	if s.WallTime != 0 {
-		m.WallTime = s.WallTime
-	}
-	if m.Name == "" {
-		m.Name = s.Name
-	}
-	if m.Parent == 0 {
-		m.Parent = s.Parent
-	}
-	if m.Started == 0 {
-		m.Started = s.Started
-	}
-	if m.Path == "" {
-		m.Path = s.Path
-	}
-	o.completeCommon(main, side)
-}
-
-func (o *Reader) completeCommon(main, side *trace.Record) {
-	if main.Time == 0 {
-		main.Time = o.onClock(side.Time)
-	}
-	if main.PID == 0 {
-		main.PID = side.PID
-	}
 }

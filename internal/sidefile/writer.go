@@ -9,7 +9,6 @@ import (
 
 	"rtrace-bpf/internal/atomicfile"
 	"rtrace-bpf/internal/jsonrecord"
-	"rtrace-bpf/internal/jsontext"
 	"rtrace-bpf/internal/safefile"
 	"rtrace-bpf/trace"
 )
@@ -24,17 +23,10 @@ type Writer struct {
 	written   int64
 	out       []byte
 	line      []byte
-	quality   []byte
-	err       error // sticky
-	closed    bool
-
-	from, pos uint64 // the chunk begins at from; pos is the next position
+	calls     calls
 	records   []byte // lines of the chunk's records
-	tids      runs
-	stacks    runs
-	sizes     []byte // "POSITION,SIZE," …
-	tid       int32
-	stack     quality
+	err       error  // sticky
+	closed    bool
 }
 
 var _ trace.Writer = (*Writer)(nil)
@@ -93,39 +85,18 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 	}
 	if r.Kind == trace.KindCall {
 		if n := w.positions(r); n > 0 {
-			w.call(r, uint64(n))
+			w.calls.add(r, uint64(n))
 		}
 	} else {
 		if held(r.Kind) && (r.Kind != trace.KindResource || r.Resource.Sampled) { // every format represents all other resources
 			w.record(r)
 		}
-		w.pos += uint64(max(w.positions(r), 0))
+		w.calls.pos += uint64(max(w.positions(r), 0))
 	}
-	if len(w.records)+len(w.tids.text)+len(w.stacks.text)+len(w.sizes) >= chunkBytes {
+	if len(w.records)+w.calls.size() >= chunkBytes {
 		w.chunk()
 	}
 	return w.err
-}
-
-func (w *Writer) call(r *trace.Record, n uint64) {
-	if r.TID != w.tid {
-		w.endTIDs()
-		w.tid = r.TID
-	}
-	w.tids.n += n
-	if q := qualityOf(&r.Call.Stack); q != w.stack && (q.end != trace.StackAbsent || w.stack.bare) {
-		w.endStacks()
-		w.stack = q
-	}
-	w.stacks.n += n
-	w.pos += n
-	if r.Call.Size >= bigSize {
-		// The allocation is the last of the call's positions.
-		w.sizes = strconv.AppendUint(w.sizes, w.pos-1, 10)
-		w.sizes = append(w.sizes, ',')
-		w.sizes = strconv.AppendUint(w.sizes, r.Call.Size, 10)
-		w.sizes = append(w.sizes, ',')
-	}
 }
 
 func (w *Writer) record(r *trace.Record) {
@@ -136,69 +107,19 @@ func (w *Writer) record(r *trace.Record) {
 	}
 	w.line = line
 	w.records = append(w.records, `{"at":`...)
-	w.records = strconv.AppendUint(w.records, w.pos, 10)
+	w.records = strconv.AppendUint(w.records, w.calls.pos, 10)
 	w.records = append(w.records, ',')
 	w.records = append(w.records, line[1:]...)
 	w.records = append(w.records, '\n')
 }
 
-// runs is a list "VALUE,COUNT,VALUE,COUNT," and the count of the current run.
-type runs struct {
-	text []byte
-	n    uint64
-}
-
-func (r *runs) end() {
-	r.text = append(r.text, ',')
-	r.text = strconv.AppendUint(r.text, r.n, 10)
-	r.text = append(r.text, ',')
-	r.n = 0
-}
-
-func (w *Writer) endTIDs() {
-	if w.tids.n > 0 {
-		w.tids.text = strconv.AppendInt(w.tids.text, int64(w.tid), 10)
-		w.tids.end()
-	}
-}
-
-func (w *Writer) endStacks() {
-	if w.stacks.n > 0 {
-		w.quality = w.stack.appendText(w.quality[:0])
-		w.stacks.text = jsontext.AppendString(w.stacks.text, string(w.quality))
-		w.stacks.end()
-	}
-}
-
 // chunk writes the data since the last chunk: the line for its calls and then
 // its records.
 func (w *Writer) chunk() {
-	w.endTIDs()
-	w.endStacks()
-	if w.pos > w.from {
-		w.out = append(w.out, `{"from":`...)
-		w.out = strconv.AppendUint(w.out, w.from, 10)
-		w.out = jsontext.AppendUint(w.out, "to", w.pos)
-		w.list("tid", &w.tids.text)
-		w.list("stack", &w.stacks.text)
-		w.list("size", &w.sizes)
-		w.out = append(w.out, "}\n"...)
-		w.from = w.pos
-	}
+	w.out = w.calls.appendLine(w.out)
 	w.out = append(w.out, w.records...)
 	w.records = w.records[:0]
 	w.write()
-}
-
-// list writes and clears a list that ends with a comma.
-func (w *Writer) list(key string, text *[]byte) {
-	if n := len(*text); n > 0 {
-		w.out = jsontext.AppendKey(w.out, key)
-		w.out = append(w.out, '[')
-		w.out = append(w.out, (*text)[:n-1]...)
-		w.out = append(w.out, ']')
-		*text = (*text)[:0]
-	}
 }
 
 func (w *Writer) write() {

@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 )
 
@@ -12,15 +13,15 @@ const noteBuildID = 3
 // bytes.
 const maxBuildID = 64
 
-// buildID returns the GNU build ID in hexadecimal, or "" if the file has none. It reads the
-// note sections first, because the segments of a debug file have no contents.
-func (img *image) buildID() string {
+// buildID returns the GNU build ID of a file in hexadecimal, or "" if the file has none. It
+// reads the note sections first, because the segments of a debug file have no contents.
+func buildID(img *image) string {
 	for i := range img.sections {
 		s := &img.sections[i]
 		if s.typ != elf.SHT_NOTE {
 			continue
 		}
-		if id := img.buildIDAt(s.offset, s.size, s.align); id != "" {
+		if id := readNotes(img, s.offset, s.size, s.align).buildID(); id != "" {
 			return id
 		}
 	}
@@ -29,26 +30,39 @@ func (img *image) buildID() string {
 		if s.typ != elf.PT_NOTE {
 			continue
 		}
-		if id := img.buildIDAt(s.offset, s.filesz, s.align); id != "" {
+		if id := readNotes(img, s.offset, s.filesz, s.align).buildID(); id != "" {
 			return id
 		}
 	}
 	return ""
 }
 
-func (img *image) buildIDAt(off, size, align uint64) string {
-	b, err := img.read(off, size, maxNotes, "notes")
+// notes holds the notes of one section or segment.
+type notes struct {
+	data  []byte
+	order binary.ByteOrder
+	align uint64 // of a note and of its description, in bytes
+}
+
+// readNotes reads the notes at off. Notes that cannot be read are treated as missing.
+func readNotes(img *image, off, size, align uint64) notes {
+	data, err := img.read(off, size, maxNotes, "notes")
 	if err != nil {
-		return ""
+		return notes{}
 	}
 	if align != 8 { // 0 and 1 mean 4 in old files
 		align = 4
 	}
+	return notes{data, img.order, align}
+}
+
+// buildID returns the build ID in hexadecimal, or "" if no note holds one.
+func (n notes) buildID() string {
 	const head = 12 // sizes of name and description, type
-	for len(b) >= head {
-		nameSize, descSize := uint64(img.order.Uint32(b)), uint64(img.order.Uint32(b[4:]))
-		typ := img.order.Uint32(b[8:])
-		desc := roundUp(head+nameSize, align)
+	for b := n.data; len(b) >= head; {
+		nameSize, descSize := uint64(n.order.Uint32(b)), uint64(n.order.Uint32(b[4:]))
+		typ := n.order.Uint32(b[8:])
+		desc := roundUp(head+nameSize, n.align)
 		end := desc + descSize
 		if end > uint64(len(b)) {
 			return ""
@@ -56,7 +70,7 @@ func (img *image) buildIDAt(off, size, align uint64) string {
 		if typ == noteBuildID && string(b[head:head+nameSize]) == "GNU\x00" && descSize > 0 && descSize <= maxBuildID {
 			return hex.EncodeToString(b[desc:end])
 		}
-		b = b[min(roundUp(end, align), uint64(len(b))):]
+		b = b[min(roundUp(end, n.align), uint64(len(b))):]
 	}
 	return ""
 }

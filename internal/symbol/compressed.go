@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/zlib"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -17,21 +19,21 @@ import (
 const maxRatio = 100
 
 // contents returns the bytes of a section, unpacked. More than limit bytes are an error.
-func (img *image) contents(s *section, limit uint64, what string) ([]byte, error) {
-	data, err := img.read(s.offset, s.size, limit, what)
+func (s *section) contents(limit uint64, what string) ([]byte, error) {
+	data, err := s.read(limit, what)
 	if err != nil || s.flags&elf.SHF_COMPRESSED == 0 {
 		return data, err
 	}
 	size := 12 // sizeof(Elf32_Chdr)
-	if img.wide {
+	if s.img.wide {
 		size = 24 // sizeof(Elf64_Chdr)
 	}
 	if len(data) < size {
 		return nil, fail(s.offset, trace.ErrTruncated, what)
 	}
-	c := img.cursor(data)
+	c := s.img.cursor(data)
 	method := elf.CompressionType(c.u32())
-	if img.wide {
+	if s.img.wide {
 		c.u32() // reserved
 	}
 	length := c.word()
@@ -68,6 +70,25 @@ func unpack(method elf.CompressionType, packed []byte, length uint64) ([]byte, e
 	out := make([]byte, length)
 	if _, err := io.ReadFull(r, out); err != nil {
 		return nil, errors.Join(trace.ErrMalformed, err)
+	}
+	return out, nil
+}
+
+// debugContents returns the bytes of a section, unpacked. More than limit bytes are an
+// error.
+func (s *section) debugContents(limit uint64, what string) ([]byte, error) {
+	data, err := s.contents(limit, what)
+	const head = 12 // "ZLIB" and the length as a big-endian number
+	if err != nil || s.img.named(what) == s || len(data) < head || string(data[:4]) != "ZLIB" {
+		return data, err
+	}
+	length := binary.BigEndian.Uint64(data[4:])
+	if length > limit || length/maxRatio > s.size {
+		return nil, fail(s.offset, trace.ErrLimit, what)
+	}
+	out, err := unpack(elf.COMPRESS_ZLIB, data[head:], length)
+	if err != nil {
+		return nil, fail(s.offset, fmt.Errorf("unpack: %w", err), what)
 	}
 	return out, nil
 }

@@ -57,8 +57,8 @@ func TestCompressed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			img := &image{r: bytes.NewReader(tt.data), size: uint64(len(tt.data)), order: binary.LittleEndian, wide: true}
-			s := &section{typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, size: uint64(len(tt.data))}
-			got, err := img.contents(s, 1<<20, "section")
+			s := &section{img: img, typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, size: uint64(len(tt.data))}
+			got, err := s.contents(1<<20, "section")
 			if !errors.Is(err, tt.want) || tt.want == nil && !bytes.Equal(got, text) {
 				t.Errorf("%q, %v, want error %v", got, err, tt.want)
 			}

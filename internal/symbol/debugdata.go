@@ -17,11 +17,11 @@ const (
 // the symbols that are not in .dynsym there. It returns nil if there is none, or if the
 // file has a symbol table.
 func (f *File) debugData() *image {
-	s := f.image.named(".gnu_debugdata")
-	if s == nil || !s.stored() || f.image.has(elf.SHT_SYMTAB) {
+	s := f.named(".gnu_debugdata")
+	if s == nil || !s.stored() || f.has(elf.SHT_SYMTAB) {
 		return nil
 	}
-	packed, err := f.image.read(s.offset, s.size, maxPackedData, "symbols in .gnu_debugdata")
+	packed, err := s.read(maxPackedData, "symbols in .gnu_debugdata")
 	if err != nil {
 		return nil
 	}

@@ -2,19 +2,15 @@ package symbol
 
 import (
 	"debug/elf"
-	"encoding/binary"
-	"fmt"
 	"strings"
-
-	"rtrace-bpf/trace"
 )
 
 // DebugSections returns the contents of sections of debugging information, unpacked; nil
 // for sections that are missing. All come from one file: the file itself if it has contents
 // for the first section, else its separate debug file. The caller owns the result, which
 // has at most limit bytes. The file must be open.
-func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
-	img, _, done := f.debugImage(names[0])
+func (c *companions) DebugSections(limit uint64, names ...string) ([][]byte, error) {
+	img, _, done := c.debugImage(names[0])
 	if img == nil {
 		return make([][]byte, len(names)), nil
 	}
@@ -25,11 +21,11 @@ func (f *File) DebugSections(limit uint64, names ...string) ([][]byte, error) {
 // debugImage returns the image that has contents for a section of debugging information,
 // and its file's name. The image is that of the file itself or of its debug file; it is nil
 // if neither has the section. done closes what was opened.
-func (f *File) debugImage(section string) (img *image, name string, done func()) {
-	if f.image.debugSection(section) != nil {
-		return f.image, f.name, func() {}
+func (c *companions) debugImage(section string) (img *image, name string, done func()) {
+	if c.main.debugSection(section) != nil {
+		return c.main, c.name, func() {}
 	}
-	debug := f.openDebug(false)
+	debug := c.openDebug(false)
 	if debug == nil {
 		return nil, "", nil
 	}
@@ -44,7 +40,7 @@ func (img *image) debugSections(limit uint64, names []string) ([][]byte, error) 
 		if s == nil {
 			continue
 		}
-		data, err := img.debugContents(s, limit, name)
+		data, err := s.debugContents(limit, name)
 		if err != nil {
 			return nil, err
 		}
@@ -69,23 +65,4 @@ func (img *image) debugSection(name string) *section {
 		return nil
 	}
 	return s
-}
-
-// debugContents returns the bytes of a section, unpacked. More than limit bytes are an
-// error.
-func (img *image) debugContents(s *section, limit uint64, what string) ([]byte, error) {
-	data, err := img.contents(s, limit, what)
-	const head = 12 // "ZLIB" and the length as a big-endian number
-	if err != nil || img.named(what) == s || len(data) < head || string(data[:4]) != "ZLIB" {
-		return data, err
-	}
-	length := binary.BigEndian.Uint64(data[4:])
-	if length > limit || length/maxRatio > s.size {
-		return nil, fail(s.offset, trace.ErrLimit, what)
-	}
-	out, err := unpack(elf.COMPRESS_ZLIB, data[head:], length)
-	if err != nil {
-		return nil, fail(s.offset, fmt.Errorf("unpack: %w", err), what)
-	}
-	return out, nil
 }

@@ -13,11 +13,19 @@ const (
 	encHdrRel4 = 0x3b // signed, from the start of the header
 )
 
-// findFrames finds .eh_frame through its search table, .eh_frame_hdr, to which a segment
-// points (LSB 5.0, 10.6.2). The file does not give the section's length. The section ends
-// where the last entry of the table ends or, without a table, at the first terminator. n is
-// 0 if the file has no .eh_frame_hdr.
-func (img *image) findFrames() (addr, off, n uint64, err error) {
+// ehHeader is .eh_frame_hdr, the search table of .eh_frame, to which a segment points
+// (LSB 5.0, 10.6.2). Through it .eh_frame is found in a file without section headers.
+type ehHeader struct {
+	img  *image
+	at   uint64 // where the header is loaded
+	head []byte
+	addr uint64 // where .eh_frame is loaded
+	off  uint64 // where .eh_frame is in the file
+	rest uint64 // bytes of the segment from off on
+}
+
+// readEHHeader reads the header. It returns nil if the file has none, or with an error.
+func readEHHeader(img *image) (*ehHeader, error) {
 	for i := range img.segments {
 		s := &img.segments[i]
 		if s.typ != elf.PT_GNU_EH_FRAME {
@@ -25,67 +33,86 @@ func (img *image) findFrames() (addr, off, n uint64, err error) {
 		}
 		head, err := img.read(s.offset, s.filesz, maxFrames, ".eh_frame_hdr")
 		if err != nil {
-			return 0, 0, 0, err
+			return nil, err
 		}
 		if len(head) < 8 || head[0] != 1 || head[1] != encPCRel4 {
-			return 0, 0, 0, fail(s.offset, trace.ErrUnsupported, ".eh_frame_hdr")
+			return nil, fail(s.offset, trace.ErrUnsupported, ".eh_frame_hdr")
 		}
-		addr = s.addr + 4 + img.signed4(head[4:])
-		off, rest, ok := img.offset(addr)
-		if !ok || rest == 0 {
-			return 0, 0, 0, fail(s.offset, trace.ErrMalformed, "address in .eh_frame_hdr")
+		h := &ehHeader{img: img, at: s.addr, head: head}
+		h.addr = s.addr + 4 + h.signed4(head[4:])
+		var ok bool
+		if h.off, h.rest, ok = img.offset(h.addr); !ok || h.rest == 0 {
+			return nil, fail(s.offset, trace.ErrMalformed, "address in .eh_frame_hdr")
 		}
-		if len(head) < 12 || head[2] != encUdata4 || head[3] != encHdrRel4 {
-			return img.untilTerminator(addr, off, rest)
-		}
-		table := head[12:]
-		count := min(uint64(img.order.Uint32(head[8:])), uint64(len(table))/8)
-		if count == 0 {
-			return img.untilTerminator(addr, off, rest)
-		}
-		last := addr
-		for ; count > 0; count-- {
-			if at := s.addr + img.signed4(table[4:]); at-addr < rest {
-				last = max(last, at)
-			}
-			table = table[8:]
-		}
-		n, err = img.entryEnd(off+(last-addr), rest-(last-addr))
-		return addr, off, (last - addr) + n, err
+		return h, nil
 	}
-	return 0, 0, 0, nil
+	return nil, nil
 }
 
-// entryEnd returns the length of the entry of .eh_frame at off, in bytes.
-func (img *image) entryEnd(off, rest uint64) (uint64, error) {
-	b, err := img.read(off, 4, 4, "entry of .eh_frame")
+// frames reads .eh_frame. The result is empty if nothing is in it.
+func (h *ehHeader) frames() (Frames, error) {
+	n, err := h.length()
+	if err != nil || n == 0 {
+		return Frames{}, err
+	}
+	data, err := h.img.read(h.off, n, maxFrames, ".eh_frame")
+	return Frames{Data: data, Addr: h.addr, EH: true}, err
+}
+
+// length returns the length of .eh_frame in bytes, which the file does not give. The
+// section ends where the last entry of the table ends or, without a table, at the first
+// terminator.
+func (h *ehHeader) length() (uint64, error) {
+	if len(h.head) < 12 || h.head[2] != encUdata4 || h.head[3] != encHdrRel4 {
+		return h.untilTerminator()
+	}
+	table := h.head[12:]
+	count := min(uint64(h.img.order.Uint32(h.head[8:])), uint64(len(table))/8)
+	if count == 0 {
+		return h.untilTerminator()
+	}
+	last := uint64(0) // of .eh_frame, in bytes from its start
+	for ; count > 0; count-- {
+		if at := h.at + h.signed4(table[4:]) - h.addr; at < h.rest {
+			last = max(last, at)
+		}
+		table = table[8:]
+	}
+	n, err := h.entryEnd(last)
+	return last + n, err
+}
+
+// entryEnd returns the length in bytes of the entry at a distance from the start of
+// .eh_frame.
+func (h *ehHeader) entryEnd(at uint64) (uint64, error) {
+	b, err := h.img.read(h.off+at, 4, 4, "entry of .eh_frame")
 	if err != nil {
 		return 0, err
 	}
-	n := uint64(img.order.Uint32(b)) + 4
-	if n > rest {
-		return rest, nil // a 64-bit length or a malformed one: cfi decides
+	n := uint64(h.img.order.Uint32(b)) + 4
+	if n > h.rest-at {
+		return h.rest - at, nil // a 64-bit length or a malformed one: cfi decides
 	}
 	return n, nil
 }
 
-// untilTerminator returns the length of .eh_frame, at most rest bytes, if it ends with an
-// entry of length zero. Other data may follow.
-func (img *image) untilTerminator(addr, off, rest uint64) (uint64, uint64, uint64, error) {
-	data, err := img.read(off, rest, maxFrames, ".eh_frame")
+// untilTerminator returns the length of .eh_frame if it ends with an entry of length zero,
+// or if the segment ends. Other data may follow.
+func (h *ehHeader) untilTerminator() (uint64, error) {
+	data, err := h.img.read(h.off, h.rest, maxFrames, ".eh_frame")
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, err
 	}
 	at := uint64(0)
-	for at+4 <= rest {
-		n := uint64(img.order.Uint32(data[at:]))
-		if n == 0 || n > rest-at-4 {
+	for at+4 <= h.rest {
+		n := uint64(h.img.order.Uint32(data[at:]))
+		if n == 0 || n > h.rest-at-4 {
 			break
 		}
 		at += 4 + n
 	}
-	return addr, off, at, nil
+	return at, nil
 }
 
 // signed4 reads a signed number of four bytes.
-func (img *image) signed4(b []byte) uint64 { return uint64(int64(int32(img.order.Uint32(b)))) }
+func (h *ehHeader) signed4(b []byte) uint64 { return uint64(int64(int32(h.img.order.Uint32(b)))) }

@@ -1,71 +1,33 @@
 package symbol
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"sync"
-
-	"rtrace-bpf/trace"
 )
 
 // ErrNotRegular reports that a name stands for something other than a regular file, such as
 // a device or a pipe. Such files are not opened.
 var ErrNotRegular = errors.New("not a regular file")
 
-// maxCode is the most bytes of code that are read at once.
-const maxCode = 1 << 24
-
 // File is an ELF executable or shared object. Open reads its headers, Load its symbols.
 // Several goroutines may call its methods.
 type File struct {
-	image   *image
-	closer  io.Closer
-	places  *Places
-	path    string // on the traced machine; empty if unknown
-	name    string // on this machine
-	buildID string
-	info    os.FileInfo // nil if it is not a file on disk
+	*image
+	companions
+	closer io.Closer
+	info   os.FileInfo // nil if it is not a file on disk
 
 	once    sync.Once
 	symbols *table
 	debug   string
 	err     error
 
-	consulting sync.Mutex
-	consulted  []Consulted
-
 	exporting sync.Once
 	exports   *table
-}
-
-// Segment is a part of the file that is loaded as code (PT_LOAD with PF_X).
-type Segment struct {
-	Offset   uint64 // in the file
-	Addr     uint64 // before the load bias is added
-	FileSize uint64 // bytes in the file
-	MemSize  uint64 // bytes in memory, not less than FileSize
-}
-
-// Bias returns the load bias of a file with these segments, given that the file is mapped
-// from start to end with offset as its first byte. If segments share a page of the file,
-// the one that begins in the first page of the mapping decides.
-func Bias(segments []Segment, start, end, offset uint64) uint64 {
-	page := uint64(os.Getpagesize())
-	for _, s := range segments {
-		if s.Offset&^(page-1) == offset {
-			return start - offset + s.Offset - s.Addr
-		}
-	}
-	for _, s := range segments {
-		if offset+(end-start) > s.Offset && offset < s.Offset+s.FileSize {
-			return start - offset + s.Offset - s.Addr
-		}
-	}
-	return start - offset
 }
 
 // Symbol is a function.
@@ -122,7 +84,7 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{image: img, buildID: img.buildID()}, nil
+	return &File{image: img, companions: companions{main: img, buildID: buildID(img)}}, nil
 }
 
 // Load reads the symbols, unless it has done so before. If it returns an error, the symbols
@@ -169,96 +131,16 @@ func (f *File) Held() uint64 {
 // distinguish the file from a later one with the same inode number.
 func (f *File) Stamp() (size, changed int64) {
 	if f.info == nil {
-		return int64(f.image.size), 0
+		return int64(f.size), 0
 	}
 	return f.info.Size(), f.info.ModTime().UnixNano()
 }
-
-// Type returns how the file is linked: elf.ET_EXEC at fixed addresses, elf.ET_DYN for any
-// address.
-func (f *File) Type() elf.Type { return f.image.typ }
-
-// Fixed reports whether the file is linked at fixed addresses.
-func (f *File) Fixed() bool { return f.image.typ == elf.ET_EXEC }
-
-// Machine returns the instruction set.
-func (f *File) Machine() elf.Machine { return f.image.machine }
-
-// Entry returns the address where a program or the dynamic loader starts to run; 0 for
-// files that have no entry point.
-func (f *File) Entry() uint64 { return f.image.entry }
-
-// Class returns the word size in bits, 32 or 64.
-func (f *File) Class() int {
-	if f.image.wide {
-		return 64
-	}
-	return 32
-}
-
-// BuildID returns the GNU build ID in hexadecimal, or "" if there is none.
-func (f *File) BuildID() string { return f.buildID }
 
 // DebugFile returns the path of the separate debug file from which symbols were loaded, or
 // "".
 func (f *File) DebugFile() string {
 	_ = f.Load()
 	return f.debug
-}
-
-// Detached reports whether the file is a debug file. Such a file has the addresses of the
-// code but not the code itself, so offsets and lengths in the file mean nothing.
-func (f *File) Detached() bool {
-	text := f.image.named(".text")
-	return text != nil && text.typ == elf.SHT_NOBITS
-}
-
-// Segments returns the parts that are loaded as code, in the file's order.
-func (f *File) Segments() []Segment {
-	var code []Segment
-	for i := range f.image.segments {
-		if s := &f.image.segments[i]; s.code() {
-			code = append(code, Segment{s.offset, s.addr, s.filesz, s.memsz})
-		}
-	}
-	return code
-}
-
-// Base returns the lowest address at which the file is loaded, before the load bias is
-// added and not rounded to a page, and the file offset there.
-func (f *File) Base() (addr, offset uint64, ok bool) {
-	for i := range f.image.segments {
-		if s := &f.image.segments[i]; s.typ == elf.PT_LOAD && (!ok || s.addr < addr) {
-			addr, offset, ok = s.addr, s.offset, true
-		}
-	}
-	return addr, offset, ok
-}
-
-// FileOffset returns the file offset of the byte that is loaded at addr.
-func (f *File) FileOffset(addr uint64) (uint64, bool) {
-	off, _, ok := f.image.offset(addr)
-	return off, ok
-}
-
-// Addr returns the address at which the byte at the given file offset is loaded as code.
-func (f *File) Addr(offset uint64) (uint64, bool) {
-	for i := range f.image.segments {
-		if s := &f.image.segments[i]; s.code() && offset >= s.offset && offset-s.offset < s.filesz {
-			return s.addr + (offset - s.offset), true
-		}
-	}
-	return 0, false
-}
-
-// Code returns the n bytes that are loaded at addr, or fewer if the segment ends earlier.
-// The caller owns them. The file must be open.
-func (f *File) Code(addr, n uint64) ([]byte, error) {
-	off, rest, ok := f.image.offset(addr)
-	if !ok {
-		return nil, fail(0, trace.ErrMalformed, fmt.Sprintf("nothing is loaded at %#x", addr))
-	}
-	return f.image.read(off, min(n, rest), maxCode, "code")
 }
 
 // Find returns the number of the function that contains addr, for use with At, or -1.

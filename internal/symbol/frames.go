@@ -1,9 +1,6 @@
 package symbol
 
-import (
-	"debug/elf"
-	"encoding/binary"
-)
+import "debug/elf"
 
 // maxFrames is the most bytes of call frame information that are read. The largest programs
 // have about fifty megabytes.
@@ -21,29 +18,25 @@ type Frames struct {
 	Text, Got uint64
 }
 
-// Order returns the byte order of the file.
-func (f *File) Order() binary.ByteOrder { return f.image.order }
-
 // EHFrame returns .eh_frame, which the dynamic loader maps together with the code. In a
 // file without section headers it is found through .eh_frame_hdr.
 func (f *File) EHFrame() (Frames, error) {
 	img := f.image
 	if s := img.named(".eh_frame"); s != nil && s.stored() {
-		return img.frames(s, true)
+		return s.frames(true)
 	}
-	addr, off, n, err := img.findFrames()
-	if err != nil || n == 0 {
+	head, err := readEHHeader(img)
+	if head == nil {
 		return Frames{}, err
 	}
-	data, err := img.read(off, n, maxFrames, ".eh_frame")
-	return Frames{Data: data, Addr: addr, EH: true}, err
+	return head.frames()
 }
 
 // DebugFrame returns .debug_frame, which debuggers use and no program maps. It comes from
 // the file itself or else from its separate debug file.
 func (f *File) DebugFrame() (Frames, error) {
-	if s := f.image.named(".debug_frame"); s != nil && s.typ != elf.SHT_NOBITS {
-		return f.image.frames(s, false)
+	if s := f.named(".debug_frame"); s != nil && s.typ != elf.SHT_NOBITS {
+		return s.frames(false)
 	}
 	debug := f.openDebug(false)
 	if debug == nil {
@@ -51,22 +44,22 @@ func (f *File) DebugFrame() (Frames, error) {
 	}
 	defer debug.closer.Close()
 	if s := debug.named(".debug_frame"); s != nil && s.typ != elf.SHT_NOBITS {
-		return debug.frames(s, false)
+		return s.frames(false)
 	}
 	return Frames{}, nil
 }
 
 // frames reads a section of call frame information.
-func (img *image) frames(s *section, eh bool) (Frames, error) {
-	data, err := img.contents(s, maxFrames, "call frame information")
+func (s *section) frames(eh bool) (Frames, error) {
+	data, err := s.contents(maxFrames, "call frame information")
 	if err != nil {
 		return Frames{}, err
 	}
 	frames := Frames{Data: data, Addr: s.addr, EH: eh}
-	if text := img.named(".text"); text != nil {
+	if text := s.img.named(".text"); text != nil {
 		frames.Text = text.addr
 	}
-	if got := img.named(".got"); got != nil {
+	if got := s.img.named(".got"); got != nil {
 		frames.Got = got.addr
 	}
 	return frames, nil

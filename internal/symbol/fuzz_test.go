@@ -149,7 +149,7 @@ func check(t *testing.T, f *File, size int) {
 	}
 	_, _, _ = f.Base()
 	_ = f.Machine()
-	_, _, _ = f.image.debugLink()
+	_, _, _ = f.debugLink()
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,20 +48,6 @@ func (s *segment) code() bool {
 	return s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0
 }
 
-type section struct {
-	name               uint32
-	typ                elf.SectionType
-	flags              elf.SectionFlag
-	addr, offset, size uint64
-	link, info         uint32
-	align, entsize     uint64
-}
-
-// stored reports whether the file contains the section's bytes.
-func (s *section) stored() bool {
-	return s.typ != elf.SHT_NOBITS && s.typ != elf.SHT_NULL && s.flags&elf.SHF_COMPRESSED == 0
-}
-
 // fail returns a *trace.SyntaxError for the given place of the file.
 func fail(offset uint64, err error, what string) error {
 	return &trace.SyntaxError{Format: "elf", Offset: int64(offset), Err: fmt.Errorf("%s: %w", what, err)}
@@ -226,14 +212,14 @@ func (img *image) readSections(off uint64, entsize, count, names uint16) error {
 	}
 	if uint64(nameIndex) < n {
 		if s := &img.sections[nameIndex]; s.stored() {
-			img.names, err = img.read(s.offset, s.size, maxTitles, "section names")
+			img.names, err = s.read(maxTitles, "section names")
 		}
 	}
 	return err
 }
 
 func (img *image) section(c *cursor) section {
-	s := section{name: c.u32(), typ: elf.SectionType(c.u32())}
+	s := section{img: img, name: c.u32(), typ: elf.SectionType(c.u32())}
 	s.flags = elf.SectionFlag(c.word())
 	s.addr, s.offset, s.size = c.word(), c.word(), c.word()
 	s.link, s.info = c.u32(), c.u32()
@@ -253,6 +239,16 @@ func (img *image) named(name string) *section {
 	return nil
 }
 
+// has reports whether the file stores a section of the given type.
+func (img *image) has(typ elf.SectionType) bool {
+	for i := range img.sections {
+		if s := &img.sections[i]; s.typ == typ && s.stored() {
+			return true
+		}
+	}
+	return false
+}
+
 // offset returns the file offset of the byte that is loaded at addr, and how many bytes of
 // the segment follow it.
 func (img *image) offset(addr uint64) (off, rest uint64, ok bool) {
@@ -263,6 +259,14 @@ func (img *image) offset(addr uint64) (off, rest uint64, ok bool) {
 		}
 	}
 	return 0, 0, false
+}
+
+// symbolSize is sizeof(Elf64_Sym) or sizeof(Elf32_Sym).
+func (img *image) symbolSize() uint64 {
+	if img.wide {
+		return 24
+	}
+	return 16
 }
 
 // cursor reads numbers from a slice that is known to be long enough.

@@ -3,7 +3,6 @@ package symbol
 import (
 	"bytes"
 	"debug/elf"
-	"math"
 )
 
 // Object is a variable.
@@ -17,40 +16,30 @@ type Object struct {
 // file must be open.
 func (f *File) Objects(names ...string) map[string]Object {
 	found := make(map[string]Object)
-	f.image.objects(found, names)
+	addObjects(found, f.image, names)
 	if len(found) < len(names) {
 		if debug := f.openDebug(true); debug != nil {
-			debug.objects(found, names)
+			addObjects(found, debug.image, names)
 			debug.closer.Close()
 		}
 	}
 	return found
 }
 
-// objects adds the variables of all symbol tables that were not found yet. It skips what
-// cannot be read.
-func (img *image) objects(found map[string]Object, names []string) {
-	for _, src := range img.sources() {
-		if img.check(&src) != nil || src.strings > img.size || src.nstrings > min(img.size-src.strings, maxStrings, math.MaxUint32) {
+// addObjects adds the variables of all symbol tables of a file that were not found yet. It
+// skips what cannot be read.
+func addObjects(found map[string]Object, img *image, names []string) {
+	for _, src := range sources(img) {
+		if src.check() != nil || src.checkNames(0) != nil {
 			continue
 		}
 		texts := make([]byte, src.nstrings)
-		if img.readInto(texts, src.strings, "symbol names") != nil {
+		if src.readNames(texts) != nil {
 			continue
 		}
-		const batch = 1 << 12
-		buf := make([]byte, min(src.count, batch)*img.symbolSize())
-		for i := uint64(0); i < src.count; i += batch {
-			n := min(batch, src.count-i)
-			chunk := buf[:n*img.symbolSize()]
-			if img.readInto(chunk, src.offset+i*img.symbolSize(), "symbol table") != nil {
-				break
-			}
-			c := img.cursor(chunk)
-			for range n {
-				addObject(found, readSymbol(c), texts, names)
-			}
-		}
+		_ = src.each(func(_ uint64, raw rawSymbol) { // use what could be read
+			addObject(found, raw, texts, names)
+		})
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"unsafe"
-
-	"rtrace-bpf/trace"
 )
 
 // maxName is the longest name that is kept, in bytes.
@@ -93,19 +91,19 @@ func newBuilder(img *image) *builder {
 // add adds the functions of all symbol tables of img. It keeps the error of a table in
 // b.err and continues with the others.
 func (b *builder) add(img *image) {
-	for _, src := range img.sources() {
-		if err := b.addSource(img, &src); err != nil {
+	for _, src := range sources(img) {
+		if err := b.addSource(&src); err != nil {
 			b.err = errors.Join(b.err, err)
 		}
 	}
 }
 
-func (b *builder) addSource(img *image, src *source) error {
-	if err := img.check(src); err != nil {
+func (b *builder) addSource(src *source) error {
+	if err := src.check(); err != nil {
 		return err
 	}
 	base := uint64(len(b.strings))
-	if err := b.addStrings(img, src); err != nil {
+	if err := b.addStrings(src); err != nil {
 		return err
 	}
 	const sure = 1 << 16                                            // entries: a claim in the file must not take much memory
@@ -113,65 +111,29 @@ func (b *builder) addSource(img *image, src *source) error {
 	var versions []byte
 	if src.versions != 0 {
 		// Without versions the names are still right.
-		versions, _ = img.read(src.versions, src.count*2, maxSymbols*2, "symbol versions")
+		versions, _ = src.img.read(src.versions, src.count*2, maxSymbols*2, "symbol versions")
 	}
-	const batch = 1 << 12
-	buf := make([]byte, min(src.count, batch)*img.symbolSize())
-	for i := uint64(0); i < src.count; i += batch {
-		n := min(batch, src.count-i)
-		chunk := buf[:n*img.symbolSize()]
-		if err := img.readInto(chunk, src.offset+i*img.symbolSize(), "symbol table"); err != nil {
-			return err
+	return src.each(func(i uint64, raw rawSymbol) {
+		var version uint16
+		if len(versions) > 0 {
+			version = src.img.order.Uint16(versions[2*i:])
 		}
-		c := img.cursor(chunk)
-		for k := range n {
-			var version uint16
-			if len(versions) > 0 {
-				version = img.order.Uint16(versions[2*(i+k):])
-			}
-			b.addSymbol(readSymbol(c), base, src.nstrings, src.dynamic, version)
-		}
-	}
-	return nil
+		b.addSymbol(raw, base, src.nstrings, src.dynamic, version)
+	})
 }
 
 // addStrings appends the names of a symbol table to those that are there.
-func (b *builder) addStrings(img *image, src *source) error {
+func (b *builder) addStrings(src *source) error {
 	have := uint64(len(b.strings))
-	if src.strings > img.size || src.nstrings > img.size-src.strings {
-		return fail(src.strings, trace.ErrTruncated, "symbol names")
-	}
-	if src.nstrings > maxStrings || have+src.nstrings > math.MaxUint32 {
-		return fail(src.strings, trace.ErrLimit, "symbol names")
+	if err := src.checkNames(have); err != nil {
+		return err
 	}
 	b.strings = slices.Grow(b.strings, int(src.nstrings))[:have+src.nstrings]
-	if err := img.readInto(b.strings[have:], src.strings, "symbol names"); err != nil {
+	if err := src.readNames(b.strings[have:]); err != nil {
 		b.strings = b.strings[:have]
 		return err
 	}
 	return nil
-}
-
-// rawSymbol is an Elf_Sym.
-type rawSymbol struct {
-	name        uint32
-	info        uint8
-	index       elf.SectionIndex
-	value, size uint64
-}
-
-func readSymbol(c *cursor) (s rawSymbol) {
-	s.name = c.u32()
-	if !c.wide {
-		s.value, s.size = c.word(), c.word()
-	}
-	s.info = c.b[0] // and st_other
-	c.b = c.b[2:]
-	s.index = elf.SectionIndex(c.u16())
-	if c.wide {
-		s.value, s.size = c.word(), c.word()
-	}
-	return s
 }
 
 // versionHidden is VERSYM_HIDDEN: the version is not the default one.

@@ -38,7 +38,7 @@ var wings = []wing{
 	{"Recording", "From processes to traces that are complete. Linux only.", []string{"internal/recording"}},
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},
 	{"Analysis and report", "From records to figures, tables, pictures and pages.", []string{
-		"internal/analysis", "internal/filter", "internal/mptrace", "internal/replay", "internal/report",
+		"internal/analysis", "internal/explain", "internal/filter", "internal/mptrace", "internal/replay", "internal/report", "internal/topview",
 	}},
 	{"Linux", "What the kernel and a process report. Linux only.", []string{"internal/linux"}},
 	{"Symbols and unwinding", "From addresses to functions, lines and callers.", []string{

@@ -10,5 +10,5 @@ const (
 	MechanismPerf                   // one perf event per probe
 )
 
-// String returns the mechanism's name as flags and --dry-run spell it.
+// String returns the mechanism's name as flags and rtrace-bpf plan spell it.
 func (m Mechanism) String() string { return [...]string{"auto", "multi", "perf"}[m] }

@@ -93,6 +93,14 @@ func (c *call) free(resource string, id uint64) {
 	c.acts = append(c.acts, Act{Op: trace.OpFree, Function: c.function, Resource: c.number(c.module, resource), ID: id})
 }
 
+// stateOf returns what the call's module remembers, which begin makes at first.
+func stateOf[T any](c *call, begin func() T) T {
+	if c.state[c.module] == nil {
+		c.state[c.module] = begin()
+	}
+	return c.state[c.module].(T)
+}
+
 // The numbers in rows.
 
 func result(c *call) uint64 { return c.result() }

@@ -87,22 +87,22 @@ type objectType struct {
 	size uint64
 }
 
-func (c *call) types() map[uint64]objectType {
-	if c.state[c.module] == nil {
+// typesOf returns the known types, by number.
+func typesOf(c *call) map[uint64]objectType {
+	return stateOf(c, func() map[uint64]objectType {
 		size := uint64(plainWords * 8)
 		if c.narrow {
 			size = plainWords * 4
 		}
-		c.state[c.module] = map[uint64]objectType{plainObject: {"GObject", size}}
-	}
-	return c.state[c.module].(map[uint64]objectType)
+		return map[uint64]objectType{plainObject: {"GObject", size}}
+	})
 }
 
 // registers is the step that registers a type whose name is an argument.
 func registers(name int) step {
 	return func(c *call) {
 		if text, ok := c.text(name); ok {
-			c.types()[c.result()] = objectType{text, c.entry.Followed() & 0xffff}
+			typesOf(c)[c.result()] = objectType{text, c.entry.Followed() & 0xffff}
 		}
 	}
 }
@@ -113,13 +113,13 @@ func isObject(c *call) bool { return c.word(0) != 0 }
 // reference is added.
 func isOwned(c *call) bool { return isObject(c) && c.entry.Extra()&floating == 0 }
 
-func makesObject(c *call) { c.object(c.result(), c.exit.Followed()) }
+func makesObject(c *call) { addReference(c, c.result(), c.exit.Followed()) }
 
-func takesObject(c *call) { c.object(c.word(0), c.entry.Followed()) }
+func takesObject(c *call) { addReference(c, c.word(0), c.entry.Followed()) }
 
-// object records a reference to an object of a type.
-func (c *call) object(id, number uint64) {
-	t, known := c.types()[number]
+// addReference records a reference to an object of the type with a number.
+func addReference(c *call, id, number uint64) {
+	t, known := typesOf(c)[number]
 	if !known {
 		c.alloc(objectResource, id, 0)
 		return

@@ -60,25 +60,25 @@ type holder struct {
 	tid  uint32
 }
 
-// held returns the times, in ns, at which threads got locks.
-func (c *call) held() map[holder][]uint64 {
-	if c.state[c.module] == nil {
-		c.state[c.module] = map[holder][]uint64{}
-	}
-	return c.state[c.module].(map[holder][]uint64)
+// heldLocks returns the times, in ns, at which threads got locks.
+func heldLocks(c *call) map[holder][]uint64 {
+	return stateOf(c, func() map[holder][]uint64 { return map[holder][]uint64{} })
 }
 
-func (c *call) waited() uint64 { return c.exit.Time - c.entry.Time }
+// waited returns how long a call took, in ns.
+func waited(c *call) uint64 { return c.exit.Time - c.entry.Time }
 
 // acquires is a step in which the thread gets the lock in the first argument.
 func acquires(resource string) step {
-	return func(c *call) { c.acquire(resource, c.word(0), c.waited()) }
+	return func(c *call) { acquire(c, resource, c.word(0), waited(c)) }
 }
 
-func (c *call) acquire(resource string, id, waited uint64) {
+// acquire records that the thread got a lock after waited ns.
+func acquire(c *call, resource string, id, waited uint64) {
 	if resource != semaphore {
 		at := holder{id, c.entry.TID}
-		c.held()[at] = append(c.held()[at], c.exit.Time)
+		held := heldLocks(c)
+		held[at] = append(held[at], c.exit.Time)
 	}
 	c.alloc(resource, id, waited)
 }
@@ -87,15 +87,16 @@ func (c *call) acquire(resource string, id, waited uint64) {
 func releases(resource string, n int) freeing {
 	return freeing{resource: resource, id: arg(n), args: func(c *call) []argument {
 		at := holder{c.word(n), c.entry.TID}
-		since := c.held()[at]
+		held := heldLocks(c)
+		since := held[at]
 		if len(since) == 0 {
 			return nil // acquired before the trace
 		}
 		last := since[len(since)-1]
 		if since = since[:len(since)-1]; len(since) == 0 {
-			delete(c.held(), at)
+			delete(held, at)
 		} else {
-			c.held()[at] = since
+			held[at] = since
 		}
 		return []argument{fixed("held", strconv.FormatUint(c.entry.Time-last, 10))}
 	}}
@@ -103,7 +104,7 @@ func releases(resource string, n int) freeing {
 
 // waits is the step for a wait for a condition, during which the mutex is free.
 func waits(c *call) {
-	c.acquire(mutex, c.word(1), 0) // also records that the previous holder has released it
-	c.alloc(condition, c.word(0), c.waited())
+	acquire(c, mutex, c.word(1), 0) // also records that the previous holder has released it
+	c.alloc(condition, c.word(0), waited(c))
 	c.free(condition, c.word(0))
 }

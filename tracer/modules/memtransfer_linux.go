@@ -61,13 +61,14 @@ func counted(n int) num { return arg(n) }
 
 func wideCounted(n int) num { return func(c *call) uint64 { return wide * c.word(n) } }
 
-func measured(n int) num { return func(c *call) uint64 { return c.length(n, 1) } }
+func measured(n int) num { return func(c *call) uint64 { return textLength(c, n, 1) } }
 
-func wideMeasured(n int) num { return func(c *call) uint64 { return wide * c.length(n, wide) } }
+func wideMeasured(n int) num { return func(c *call) uint64 { return wide * textLength(c, n, wide) } }
 
-// length returns the number of characters of a text, each of unit bytes. If the text was not in
-// memory when the call began, it is measured now, and counts as empty if it is gone.
-func (c *call) length(n, unit int) uint64 {
+// textLength returns the number of characters of the text in an argument, each of unit bytes. If
+// the text was not in memory when the call began, it is measured now, and counts as empty if it is
+// gone.
+func textLength(c *call, n, unit int) uint64 {
 	if length, ok := c.entry.Measured(); ok {
 		return length
 	}

@@ -25,7 +25,7 @@ var mmap = Module{
 	Resources: []trace.Resource{{Type: mapping, Desc: "memory mapping in bytes"}, {Type: heapEnd, Desc: "program break in bytes"}},
 	rows: []row{
 		{symbols: mmapSymbols, args: mmapArgs, result: 'p', ok: isMapped, does: []step{func(c *call) {
-			c.mapped(mapping, c.result(), c.word(1), hex("prot", 2), hex("flags", 3), decimal("fd", 4), long("offset", 5))
+			addMapping(c, mapping, c.result(), c.word(1), hex("prot", 2), hex("flags", 3), decimal("fd", 4), long("offset", 5))
 		}}},
 		{symbols: []string{"munmap"}, args: "px", result: 'd', ok: zero, ends: unmaps, does: []step{unmapped}},
 		{symbols: []string{"mremap"}, args: "pxxd", result: 'p', ok: isMapped, ends: remaps, does: []step{remapped}},
@@ -44,18 +44,18 @@ func remaps(c *call) []key {
 	if c.word(1) == 0 {
 		return nil
 	}
-	return c.regions().keys(c.word(0), c.word(0)+roundUp(c.word(1)))
+	return regionsOf(c).keys(c.word(0), c.word(0)+roundUp(c.word(1)))
 }
 
 func remapped(c *call) {
 	if c.word(1) != 0 && c.word(3)&unix.MREMAP_DONTUNMAP == 0 {
 		unmapped(c)
 	}
-	c.mapped(mapping, c.result(), c.word(2), long("old_address", 0), long("old_size", 1), hex("flags", 3))
+	addMapping(c, mapping, c.result(), c.word(2), long("old_address", 0), long("old_size", 1), hex("flags", 3))
 }
 
 // increment returns the argument of sbrk.
-func (c *call) increment() int64 {
+func increment(c *call) int64 {
 	if c.narrow {
 		return int64(int32(c.word(0)))
 	}
@@ -65,22 +65,22 @@ func (c *call) increment() int64 {
 // shrinks returns what sbrk ends. The end of the heap is then known only from what the program
 // itself has added.
 func shrinks(c *call) []key {
-	rs := *c.regions()
-	if n := len(rs); c.increment() < 0 && n > 0 {
+	rs := *regionsOf(c)
+	if n := len(rs); increment(c) < 0 && n > 0 {
 		end := rs[n-1].end
-		return rs.keys(end-uint64(-c.increment()), end)
+		return rs.keys(end-uint64(-increment(c)), end)
 	}
 	return nil
 }
 
 func moved(c *call) {
-	switch n := c.increment(); {
+	switch n := increment(c); {
 	case n > 0:
 		start := c.result()
-		c.unmap(start, start+uint64(n))
-		c.regions().put(region{start, start + uint64(n), c.number(c.module, heapEnd)})
+		unmap(c, start, start+uint64(n))
+		regionsOf(c).put(region{start, start + uint64(n), c.number(c.module, heapEnd)})
 		c.alloc(heapEnd, start, uint64(n))
 	case n < 0:
-		c.unmap(c.result()-uint64(-n), c.result())
+		unmap(c, c.result()-uint64(-n), c.result())
 	}
 }

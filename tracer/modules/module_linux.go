@@ -147,7 +147,7 @@ func Functions(selected []*Module, stacks bool) (all []functions.Function) {
 	return all
 }
 
-// List returns the functions of a module in the form of --list.
+// List returns the functions of a module in the form of rtrace-bpf modules.
 func (m *Module) List() string {
 	var names []string
 	for i := range m.rows {

@@ -59,8 +59,8 @@ func (rs *regions) put(r region) {
 	*rs = slices.Insert(*rs, at, r)
 }
 
-// regions returns the regions of the call's module.
-func (c *call) regions() *regions {
+// regionsOf returns the regions of the call's module.
+func regionsOf(c *call) *regions {
 	if c.mappings[c.module] == nil {
 		c.mappings[c.module] = new(regions)
 	}
@@ -69,24 +69,24 @@ func (c *call) regions() *regions {
 
 // unmap records that memory is unmapped. The rest of each mapping is recorded as a new
 // allocation.
-func (c *call) unmap(start, end uint64) {
-	for _, r := range c.regions().cut(start, end) {
+func unmap(c *call, start, end uint64) {
+	for _, r := range regionsOf(c).cut(start, end) {
 		c.allocAs(r.resource, r.start, r.end-r.start)
 	}
 }
 
-// mapped adds a mapping.
-func (c *call) mapped(resource string, start, length uint64, args ...argument) {
+// addMapping records a mapping.
+func addMapping(c *call, resource string, start, length uint64, args ...argument) {
 	r := region{start, start + roundUp(length), c.number(c.module, resource)}
-	for _, k := range c.regions().keys(r.start, r.end) { // the kernel has unmapped what was there
+	for _, k := range regionsOf(c).keys(r.start, r.end) { // the kernel has unmapped what was there
 		c.acts = append(c.acts, c.freed(&end{key: k}))
 	}
-	c.unmap(r.start, r.end)
-	c.regions().put(r)
+	unmap(c, r.start, r.end)
+	regionsOf(c).put(r)
 	c.alloc(resource, start, length, args...)
 }
 
 // unmaps returns the mappings that munmap ends.
-func unmaps(c *call) []key { return c.regions().keys(c.word(0), c.word(0)+roundUp(c.word(1))) }
+func unmaps(c *call) []key { return regionsOf(c).keys(c.word(0), c.word(0)+roundUp(c.word(1))) }
 
-func unmapped(c *call) { c.unmap(c.word(0), c.word(0)+roundUp(c.word(1))) }
+func unmapped(c *call) { unmap(c, c.word(0), c.word(0)+roundUp(c.word(1))) }

@@ -51,11 +51,8 @@ type shared struct {
 	objects map[string]uint64 // ids
 }
 
-func (c *call) shared() *shared {
-	if c.state[c.module] == nil {
-		c.state[c.module] = &shared{objects: map[string]uint64{}}
-	}
-	return c.state[c.module].(*shared)
+func sharedOf(c *call) *shared {
+	return stateOf(c, func() *shared { return &shared{objects: map[string]uint64{}} })
 }
 
 // hash is the one-at-a-time function of Bob Jenkins, from which sp-rtrace derives IDs.
@@ -92,7 +89,7 @@ func (s *shared) objectID(name string) (uint64, bool) {
 func opensObject(c *call) {
 	name, _ := c.text(0)
 	args := []argument{text("name", 0), hex("oflag", 1), hex("mode", 2)}
-	if id, there := c.shared().objectID(name); c.word(1)&unix.O_CREAT != 0 && !there {
+	if id, there := sharedOf(c).objectID(name); c.word(1)&unix.O_CREAT != 0 && !there {
 		c.alloc(object, id, 1, args...)
 	}
 	c.fds.known[uint32(c.result())] = descriptor{kind: objectKind, name: name, mode: uint32(c.word(1))}
@@ -101,8 +98,8 @@ func opensObject(c *call) {
 
 func unlinksObject(c *call) {
 	name, _ := c.text(0)
-	id, _ := c.shared().objectID(name)
-	delete(c.shared().objects, name)
+	id, _ := sharedOf(c).objectID(name)
+	delete(sharedOf(c).objects, name)
 	c.acts = append(c.acts, Act{Op: trace.OpFree, Function: c.function, Resource: c.number(c.module, object), ID: id, Args: c.describe([]argument{text("name", 0)})})
 }
 
@@ -135,5 +132,5 @@ func maps(c *call) {
 			args = append(args, fixed("name", x.name), fixed("mode", fmt.Sprintf("0x%x", x.mode)))
 		}
 	}
-	c.mapped(resource, c.result(), c.word(1), args...)
+	addMapping(c, resource, c.result(), c.word(1), args...)
 }

@@ -44,11 +44,10 @@ type sysvSegment struct {
 	attached int  // number of attachments by the process
 }
 
-func (c *call) segments() *segments {
-	if c.state[c.module] == nil {
-		c.state[c.module] = &segments{known: map[uint32]*sysvSegment{}, attached: map[uint64]uint32{}}
-	}
-	return c.state[c.module].(*segments)
+func segmentsOf(c *call) *segments {
+	return stateOf(c, func() *segments {
+		return &segments{known: map[uint32]*sysvSegment{}, attached: map[uint64]uint32{}}
+	})
 }
 
 func (s *segments) get(id uint32) *sysvSegment {
@@ -59,7 +58,7 @@ func (s *segments) get(id uint32) *sysvSegment {
 }
 
 func makesSegment(c *call) {
-	x := c.segments().get(uint32(c.result()))
+	x := segmentsOf(c).get(uint32(c.result()))
 	x.size = c.word(1)
 	if c.word(2)&unix.IPC_CREAT != 0 {
 		x.own = true
@@ -68,7 +67,7 @@ func makesSegment(c *call) {
 }
 
 func attaches(c *call) {
-	all, id := c.segments(), uint32(c.word(0))
+	all, id := segmentsOf(c), uint32(c.word(0))
 	x := all.get(id)
 	x.attached++
 	all.attached[c.result()] = id
@@ -80,7 +79,7 @@ func attaches(c *call) {
 }
 
 func detaches(c *call) {
-	all := c.segments()
+	all := segmentsOf(c)
 	id, ok := all.attached[c.word(0)]
 	if !ok {
 		return
@@ -104,9 +103,9 @@ func removes(c *call) {
 		Op: trace.OpFree, Function: c.function, Resource: c.number(c.module, control), ID: uint64(id),
 		Args: []trace.Arg{{Name: "cmd", Value: "IPC_RMID"}},
 	})
-	x := c.segments().get(id)
+	x := segmentsOf(c).get(id)
 	if x.removed = true; x.attached <= 0 {
-		delete(c.segments().known, id)
+		delete(segmentsOf(c).known, id)
 		c.free(segment, uint64(id))
 	}
 }

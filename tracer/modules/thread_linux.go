@@ -27,25 +27,23 @@ var thread = Module{
 	},
 }
 
-// attributes returns the addresses of attributes with which threads are detached from the start.
-func (c *call) attributes() map[uint64]bool {
-	if c.state[c.module] == nil {
-		c.state[c.module] = map[uint64]bool{}
-	}
-	return c.state[c.module].(map[uint64]bool)
+// detachedAttributes returns the addresses of attributes with which threads are detached from the
+// start.
+func detachedAttributes(c *call) map[uint64]bool {
+	return stateOf(c, func() map[uint64]bool { return map[uint64]bool{} })
 }
 
 const createDetached = 1 // PTHREAD_CREATE_DETACHED
 
 func setsDetached(c *call) {
 	if uint32(c.word(1)) == createDetached {
-		c.attributes()[c.word(0)] = true
+		detachedAttributes(c)[c.word(0)] = true
 	} else {
-		delete(c.attributes(), c.word(0))
+		delete(detachedAttributes(c), c.word(0))
 	}
 }
 
-func forgetsAttributes(c *call) { delete(c.attributes(), c.word(0)) }
+func forgetsAttributes(c *call) { delete(detachedAttributes(c), c.word(0)) }
 
 // creates is the step for pthread_create. A thread that is detached from the start cannot be
 // joined.
@@ -55,7 +53,7 @@ func creates(c *call) {
 		return
 	}
 	c.alloc(threadResource, id, 1, long("start_routine", 2))
-	if attr := c.word(1); attr != 0 && c.attributes()[attr] {
+	if attr := c.word(1); attr != 0 && detachedAttributes(c)[attr] {
 		c.free(threadResource, id)
 	}
 }

@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
-	"rtrace-bpf/internal/printable"
-	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/process"
 )
 
 // Allocator is a set of functions in one file that have the same prefix.
@@ -30,64 +28,6 @@ const (
 	maxAllocators = 64                               // files that are looked at
 	maxTexts      = len(object.ProbeProcess{}.Texts) // files that can be probed
 )
-
-// chooseAllocators finds the allocators of the process, decides which are traced, and finds
-// their functions with a site in each.
-func (p *Plan) chooseAllocators() (err error) {
-	var program programFile
-	libs, err := p.findAllocators(&program)
-	defer func() {
-		for _, l := range libs {
-			err = errors.Join(err, l.file.Close())
-		}
-	}()
-	if err != nil {
-		return err
-	}
-	texts := p.tracedLibraries()
-	if len(texts) == 0 {
-		return p.noAllocator(&program)
-	}
-	p.warnOfFreeless()
-	var naming []namingOperators
-	for _, l := range texts {
-		found, err := p.chooseFunctions(l)
-		if err != nil {
-			return err
-		}
-		naming = append(naming, found)
-	}
-	// Numbers of operators follow those of all functions.
-	for _, n := range naming {
-		n.add(p)
-	}
-	return nil
-}
-
-// findAllocators lists the allocators of the process in p, and decides which are traced. It
-// returns the files that have one, also with an error; the caller closes them. It sets
-// program to what is known about the program's file.
-func (p *Plan) findAllocators(program *programFile) ([]*library, error) {
-	choice := newChoice(&p.Options)
-	served := map[string]bool{}
-	libs, err := openLibraries(p.Target, func(l *library) bool {
-		choice.prepare(l)
-		if l.program {
-			program.read(l)
-		}
-		found := allocatorsOf(l, choice.prefixes, served)
-		p.allocators = append(p.allocators, found...)
-		return len(found) > 0
-	})
-	if err != nil {
-		return libs, err
-	}
-	for i := range p.allocators {
-		a := &p.allocators[i]
-		a.Traced, a.Why = choice.decide(a)
-	}
-	return libs, choice.check(p)
-}
 
 // allocatorsOf lists the allocators that a file defines. served has the functions of C that
 // an earlier file serves; those that this file serves are added.
@@ -119,11 +59,11 @@ func freeless(l *library, prefix string) bool {
 }
 
 // warnOfFreeless warns of traced allocators that have no free.
-func (p *Plan) warnOfFreeless() {
-	for i := range p.allocators {
-		a := &p.allocators[i]
+func warnOfFreeless(all []Allocator, warn func(format string, args ...any)) {
+	for i := range all {
+		a := &all[i]
 		if _, free := a.lib.function(a.Prefix + "free"); a.Traced && !free {
-			p.Options.Warnf("%s is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed", a.Path)
+			warn("%s is static and has malloc but no free: its allocations are traced, and nothing that it allocates is ever freed", a.Path)
 		}
 	}
 }
@@ -142,19 +82,19 @@ func serving(l *library, served map[string]bool) []string {
 	return names
 }
 
-// tracedLibraries lists the files to be probed, at most maxTexts. Files with allocators that
+// tracedLibraries lists the files of traced allocators, at most maxTexts. Files with allocators that
 // serve functions of C come first; allocators in files beyond the limit are not traced.
-func (p *Plan) tracedLibraries() []*library {
+func tracedLibraries(all []Allocator, warn func(format string, args ...any)) []*library {
 	var texts []*library
 	for _, serves := range []bool{true, false} {
-		for i := range p.allocators {
-			a := &p.allocators[i]
+		for i := range all {
+			a := &all[i]
 			if !a.Traced || serves != (len(a.Serves) > 0) || slices.Contains(texts, a.lib) {
 				continue
 			}
 			if len(texts) == maxTexts {
 				a.Traced, a.Why = false, fmt.Sprintf("more than %d files", maxTexts)
-				p.Options.Warnf("the allocator of %s is not traced: at most %d files with allocators can be", a.Path, maxTexts)
+				warn("the allocator of %s is not traced: at most %d files with allocators can be", a.Path, maxTexts)
 				continue
 			}
 			texts = append(texts, a.lib)
@@ -164,13 +104,13 @@ func (p *Plan) tracedLibraries() []*library {
 }
 
 // functionsOf lists the functions of the traced allocators in a file. Several names of one
-// address are one function with aliases.
-func (p *Plan) functionsOf(l *library) []Function {
+// address are one function with aliases. wholeArguments is Options.Args.
+func functionsOf(allocators []Allocator, l *library, wholeArguments bool) []Function {
 	var all []Function
 	byAddress := map[uint64]int{}
-	several := p.tracedAllocators() > 1
-	for i := range p.allocators {
-		a := &p.allocators[i]
+	several := countTraced(allocators) > 1
+	for i := range allocators {
+		a := &allocators[i]
 		if !a.Traced || a.lib != l {
 			continue
 		}
@@ -189,51 +129,33 @@ func (p *Plan) functionsOf(l *library) []Function {
 				continue
 			}
 			byAddress[sym.Addr] = len(all)
+			sym.IFunc = l.file.IFunc(sym.Addr)
 			all = append(all, Function{
-				Name: name, row: r, Returns: r.returns() || wraps,
-				addr: sym.Addr, size: sym.Size, ifunc: l.file.IFunc(sym.Addr),
+				Name: name, row: r, Returns: r.returns() || wraps, symbol: sym,
 				optional: a.Prefix != "" || n >= len(MemoryModule), wraps: wraps,
-				calls: several && r.composed(), wholeArguments: p.Options.Args,
+				calls: several && r.composed(), wholeArguments: wholeArguments,
 			})
 		}
 	}
 	return all
 }
 
-// tracedAllocators returns the number of allocators that are traced.
-func (p *Plan) tracedAllocators() int {
+// countTraced returns the number of allocators that are traced.
+func countTraced(all []Allocator) int {
 	n := 0
-	for i := range p.allocators {
-		if p.allocators[i].Traced {
+	for i := range all {
+		if all[i].Traced {
 			n++
 		}
 	}
 	return n
 }
 
-// programFile is what is known about the file that the process runs.
-type programFile struct {
-	buildID   string
-	functions int  // functions with symbols
-	golang    bool // it is a Go program
-}
-
-func (f *programFile) read(l *library) {
-	f.buildID, f.functions, f.golang = l.file.BuildID(), l.file.Functions(), l.file.Go()
-}
-
-// noAllocator returns the error for a process without an allocator to trace: ErrGo,
-// ErrStripped or ErrNoAllocator.
-func (p *Plan) noAllocator(program *programFile) error {
-	if program.golang {
-		return fmt.Errorf("process %d (%s) %w", p.Target.PID, printable.Name(p.Target.Name), host.ErrGo)
-	}
-	if len(p.allocators) == 0 && program.functions == 0 {
-		id := ""
-		if program.buildID != "" {
-			id = ", build-id " + program.buildID
-		}
-		return fmt.Errorf("process %d (%s) %w: its program is static and has no symbols%s", p.Target.PID, p.Target.Name, host.ErrStripped, id)
-	}
-	return fmt.Errorf("process %d (%s) %w", p.Target.PID, printable.Name(p.Target.Name), host.ErrNoAllocator)
+// hasNamesOfC reports whether a file has a traced allocator with the names of C. C++
+// operators of such a file may allocate themselves. Operators of other files call an
+// allocator.
+func hasNamesOfC(all []Allocator, file process.FileID) bool {
+	return slices.ContainsFunc(all, func(a Allocator) bool {
+		return a.Traced && a.Prefix == "" && a.lib.id() == file
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"rtrace-bpf/tracer/process"
 )
 
 // choice is which allocators the options select, and how they are found.
@@ -134,19 +136,19 @@ func (c *choice) decide(a *Allocator) (traced bool, why string) {
 
 // check returns an error if the options select an allocator, a file or functions that the
 // process does not have.
-func (c *choice) check(p *Plan) error {
+func (c *choice) check(t *process.Target, found []Allocator) error {
 	var has []string
-	for i := range p.allocators {
-		if name := p.allocators[i].Name(); !slices.Contains(has, name) {
+	for i := range found {
+		if name := found[i].Name(); !slices.Contains(has, name) {
 			has = append(has, name)
 		}
 	}
 	missing := func(what string) error {
-		return fmt.Errorf("process %d (%s) has no %s: it has %s", p.Target.PID, p.Target.Name, what,
+		return fmt.Errorf("process %d (%s) has no %s: it has %s", t.PID, t.Name, what,
 			strings.Join(append(has, "no others")[:max(len(has), 1)], ", "))
 	}
 	have := func(is func(a *Allocator) bool) bool {
-		return slices.ContainsFunc(p.allocators, func(a Allocator) bool { return is(&a) })
+		return slices.ContainsFunc(found, func(a Allocator) bool { return is(&a) })
 	}
 	for _, kind := range c.kinds {
 		if !have(func(a *Allocator) bool { return a.Kind == kind }) {

@@ -8,6 +8,26 @@ import (
 	"rtrace-bpf/tracer/host"
 )
 
+// RingBytes returns the bytes of each CPU's ring.
+func (o *Options) RingBytes(cpus int) int {
+	if o.RingSize != 0 {
+		return o.RingSize
+	}
+	size, shares := defaultRingSize, max(o.Shares, 1)
+	rings := 1
+	if o.Activity.Any() {
+		rings++ // activity has rings of the same size
+	}
+	if o.Calls() {
+		rings++
+	}
+	shares *= rings
+	for size > MinRingSize && size*cpus*shares > ringBudget {
+		size /= 2
+	}
+	return size
+}
+
 // sidebandSize and sidebandLeast bound the bytes of a CPU's buffer for sideband records. Each
 // tracer has its own buffers, which are smaller the more tracers run at the same time.
 const (

@@ -11,60 +11,68 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// Limits on the code that is looked at.
-const (
-	maxFunction = 64 << 10 // bytes of a function
-	maxText     = 64 << 20 // bytes of a code segment
-	maxInternal = 8        // direct calls of free
-)
+// maxInternal is the most direct calls of free.
+const maxInternal = 8
 
 // code is the machine code of a file with functions to probe.
 type code struct {
 	lib      *library
 	number   int // index in Target.Texts
 	machine  *process.Machine
-	bias     uint64 // process.Mapping.Bias
-	text     []byte // the code segment with the functions
-	base     uint64 // address of text in the file
-	slots    slots
-	byAddr   map[uint64]string // names of the traced functions
-	branches []site.Branch     // branches that lead into the traced functions
-	free     uint64            // address of free, 0 if it is not traced
+	bias     uint64  // process.Mapping.Bias
+	text     segment // the code segment with the functions
+	bounds   bounds
+	links    links
+	branches []site.Branch // branches that lead into the traced functions
+	free     uint64        // address of free, 0 if it is not traced
+}
 
-	index   *cfi.Index // see allFrames
-	indexed bool       // index was set
+// unread returns the code of a file of which nothing was read. read reads a segment.
+func unread(m *process.Machine, lib *library) *code {
+	return &code{lib: lib, machine: m, bounds: bounds{file: lib.file}}
 }
 
 // newCode reads the code segment with functions, and finds the branches that lead into
 // them. There must be at least one function.
 func newCode(m *process.Machine, lib *library, number int, functions []Function) (*code, error) {
-	c := &code{lib: lib, number: number, machine: m, byAddr: map[uint64]string{}}
+	c := unread(m, lib)
+	c.number = number
+	c.links = links{lib: lib, names: map[uint64]string{}, text: &c.text, options: c.sites()}
 	var entries []uint64
 	for _, f := range functions {
-		c.byAddr[f.addr] = f.Name
-		entries = append(entries, f.addr)
+		addr := f.symbol.Addr
+		c.links.names[addr] = f.Name
+		entries = append(entries, addr)
 		if f.Name == "free" {
-			c.free = f.addr
+			c.free = addr
 		}
-	}
-	for _, s := range lib.file.Segments() {
-		if entries[0] < s.Addr || entries[0]-s.Addr >= s.FileSize {
-			continue
-		}
-		text, err := lib.file.Code(s.Addr, min(s.FileSize, maxText))
-		if err != nil {
-			return nil, fmt.Errorf("read code of %s: %w", lib.mapping.Path, err)
-		}
-		c.base, c.text = s.Addr, text
 	}
 	var err error
-	if c.slots, err = readSlots(lib.path); err != nil {
+	if c.text, _, err = readSegment(lib, entries[0]); err != nil {
 		return nil, err
 	}
-	info := process.FileInfo{Segments: lib.file.Segments()}
-	c.bias = lib.mapping.Bias(info.Segments)
-	c.branches = site.Branches(c.machine.Arch, c.text, c.base, entries)
+	if c.links.slots, err = readSlots(lib.path); err != nil {
+		return nil, err
+	}
+	c.bias = lib.mapping.Bias(lib.file.Segments())
+	c.branches = site.Branches(m.Arch, c.text.bytes, c.text.base, entries)
 	return c, nil
+}
+
+// read sets c.text to the code segment that contains addr.
+func (c *code) read(addr uint64) error {
+	if c.text.has(addr) {
+		return nil
+	}
+	text, ok, err := readSegment(c.lib, addr)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("%s has no code at %#x", c.lib.mapping.Path, addr)
+	}
+	c.text = text
+	return nil
 }
 
 // sites returns the options for package site. It leaves out that the kernel may emulate
@@ -77,57 +85,37 @@ func (c *code) sites() site.Options {
 // body returns the code of a function, at most maxFunction bytes. If nothing has its size,
 // it returns as many bytes as package site looks at.
 func (c *code) body(fn *Function) ([]byte, error) {
-	addr, size := fn.addr, fn.size
-	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
+	addr, size := fn.symbol.Addr, fn.symbol.Size
+	if !c.text.has(addr) {
 		return nil, fmt.Errorf("%s of %s at %#x is in no code segment", fn.Name, c.lib.mapping.Path, addr)
 	}
-	rest := c.text[addr-c.base:]
 	if size == 0 {
 		size = site.Window
-		if start, end, ok := c.around(addr); ok && start == addr {
+		if start, end, ok := c.bounds.around(addr); ok && start == addr {
 			size = end - start
 		}
 	}
-	return rest[:min(size, maxFunction, uint64(len(rest)))], nil
+	return c.text.from(addr, min(size, maxFunction)), nil
 }
 
-// target returns the name of the traced function at addr, or of the one that the PLT stub
-// at addr leads to.
-func (c *code) target(addr uint64) (string, bool) {
-	if name, ok := c.byAddr[addr]; ok {
-		return name, true
+// tracedFrames returns the call frame information of the file, or nil if it lacks a traced
+// function.
+func (c *code) tracedFrames() *cfi.Index {
+	index := c.bounds.index()
+	if index == nil {
+		return nil
 	}
-	if addr < c.base || addr-c.base >= uint64(len(c.text)) {
-		return "", false
+	for addr := range c.links.names {
+		if _, ok := index.Find(addr); !ok {
+			return nil
+		}
 	}
-	rest := c.text[addr-c.base:]
-	name, ok := c.through(addr, rest[:min(site.StubSize, len(rest))])
-	return c.traced(name, ok)
-}
-
-// slot returns the name of the traced function that the GOT's pointer at addr leads to.
-func (c *code) slot(addr uint64) (string, bool) {
-	name, ok := c.slots[addr]
-	return c.traced(name, ok)
-}
-
-// traced returns the name of the traced function that has the address of the function
-// name. ok is passed on from the caller's lookup.
-func (c *code) traced(name string, ok bool) (string, bool) {
-	if !ok {
-		return "", false
-	}
-	sym, ok := c.lib.function(name) // name may be an alias
-	if !ok {
-		return "", false
-	}
-	name, ok = c.byAddr[sym.Addr]
-	return name, ok
+	return index
 }
 
 // extent returns the addresses of the code in the process.
 func (c *code) extent() process.Extent {
-	return process.Extent{Start: c.bias + c.base, End: c.bias + c.base + uint64(len(c.text))}
+	return process.Extent{Start: c.bias + c.text.base, End: c.bias + c.text.end()}
 }
 
 // probe returns a probe at an address of the file. ok is false if the file has no such
@@ -143,7 +131,7 @@ func (c *code) probe(function string, addr uint64) (Probe, bool) {
 // distance returns the bytes from the start of the page where the code begins to an address
 // of the file. The same distance holds wherever the file is mapped.
 func (c *code) distance(addr uint64) uint64 {
-	return addr - c.base&^(uint64(os.Getpagesize())-1)
+	return addr - c.text.base&^(uint64(os.Getpagesize())-1)
 }
 
 // internal returns probes on the calls of free that the allocator makes for itself. In
@@ -157,7 +145,7 @@ func (c *code) internal() []Probe {
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
 		return nil
 	}
-	returns, _ := site.InternalCallers(c.machine.Arch, c.text, c.base, c.free)
+	returns, _ := site.InternalCallers(c.machine.Arch, c.text.bytes, c.text.base, c.free)
 	if len(returns) > maxInternal {
 		return nil // more than any known glibc has
 	}

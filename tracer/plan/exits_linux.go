@@ -6,27 +6,18 @@ import (
 	"slices"
 
 	"rtrace-bpf/internal/unwind/cfi"
-	"rtrace-bpf/tracer/process"
 	"rtrace-bpf/tracer/site"
 )
-
-// hasOwnOperators reports whether C++ operators of a file may allocate themselves: the file
-// has a traced allocator with the names of C. Operators of other files call an allocator.
-func (p *Plan) hasOwnOperators(file process.FileID) bool {
-	return slices.ContainsFunc(p.allocators, func(a Allocator) bool {
-		return a.Traced && a.Prefix == "" && a.lib.id() == file
-	})
-}
 
 // ownOperators lists the C++ operators that the file of an allocator defines, which static
 // programs have, and allocators that replace malloc and new. An operator with the address
 // of a function of C becomes an alias of that function. An operator with the address of
 // another function, such as tc_free_sized, keeps its name, which programs call, and the
-// function becomes its alias. rest is the functions without those that became aliases.
-func (p *Plan) ownOperators(lib *library, functions []Function) (rest, own []Function) {
-	own = operatorsIn(OperatorModule(p.Target.Machine.Word), lib.function)
+// function becomes its alias. word is the bytes of a word. rest is the functions without those that became aliases.
+func ownOperators(lib *library, word uint64, functions []Function) (rest, own []Function) {
+	own = operatorsIn(OperatorModule(word), lib.function)
 	for _, f := range functions {
-		at := slices.IndexFunc(own, func(op Function) bool { return op.addr == f.addr })
+		at := slices.IndexFunc(own, func(op Function) bool { return op.symbol.Addr == f.symbol.Addr })
 		switch {
 		case at < 0:
 		case isOfC(f.Name):
@@ -54,7 +45,7 @@ func isOfC(name string) bool {
 // traced function give its calls their name; they need probes only for that. Operators that
 // do the work themselves, on some path at least, count as functions of their own; they get
 // probes on their return instructions instead of a return probe, because they may throw.
-func (p *Plan) sortOperators(c *code, functions, own []Function) (counting, naming []Function) {
+func sortOperators(c *code, functions, own []Function, warn func(format string, args ...any)) (counting, naming []Function) {
 	if len(own) == 0 {
 		return nil, nil
 	}
@@ -63,7 +54,7 @@ func (p *Plan) sortOperators(c *code, functions, own []Function) (counting, nami
 		counts, err := w.counts(&op)
 		switch {
 		case err != nil:
-			p.Options.Warnf("calls of %s in %s are not recorded: %v", op.Name, c.lib.mapping.Path, err)
+			warn("calls of %s in %s are not recorded: %v", op.Name, c.lib.mapping.Path, err)
 		case counts:
 			counting = append(counting, op)
 		default:
@@ -71,6 +62,14 @@ func (p *Plan) sortOperators(c *code, functions, own []Function) (counting, nami
 		}
 	}
 	return counting, naming
+}
+
+// ends are the probes where a C++ operator that counts as a function ends. They take the
+// place of a return probe, which would kill a program that throws through it.
+type ends struct {
+	returns []Probe   // on return instructions; those that several functions share belong to one
+	jumps   []Probe   // on jumps to other traced functions
+	cost    site.Cost // of the most expensive of the returns
 }
 
 // operatorFlow follows the code of operators.
@@ -83,7 +82,7 @@ type operatorFlow struct {
 }
 
 func newOperatorFlow(c *code, functions, own []Function) *operatorFlow {
-	w := &operatorFlow{code: c, index: c.frames(), rows: map[string]*Row{}, functions: map[string]uint64{}, exits: map[uint64]bool{}}
+	w := &operatorFlow{code: c, index: c.tracedFrames(), rows: map[string]*Row{}, functions: map[string]uint64{}, exits: map[uint64]bool{}}
 	for _, all := range [][]Function{functions, own} {
 		for i := range all {
 			w.rows[all[i].Name] = all[i].row
@@ -96,7 +95,7 @@ func newOperatorFlow(c *code, functions, own []Function) *operatorFlow {
 // jump or a call to the traced function name.
 func (w *operatorFlow) flow(op *Function, stop func(name string, call bool) bool) site.Flow {
 	return site.Flow{
-		Entry: op.addr, Code: w.code.text, Base: w.code.base,
+		Entry: op.symbol.Addr, Code: w.code.text.bytes, Base: w.code.text.base,
 		Bounds: func(addr uint64) (uint64, bool) {
 			if w.index == nil {
 				return 0, false
@@ -109,7 +108,7 @@ func (w *operatorFlow) flow(op *Function, stop func(name string, call bool) bool
 		},
 		Slot: w.slot,
 		Stop: func(target uint64, call bool) bool {
-			name, ok := w.code.target(target)
+			name, ok := w.code.links.target(target)
 			return ok && name != op.Name && stop(name, call)
 		},
 	}
@@ -119,7 +118,7 @@ func (w *operatorFlow) flow(op *Function, stop func(name string, call bool) bool
 // defines it. It assumes that no other library's function of that name takes its place,
 // because these names are the allocator's own.
 func (w *operatorFlow) slot(addr uint64) (uint64, bool) {
-	name, ok := w.code.slots[addr]
+	name, ok := w.code.links.slots[addr]
 	if !ok {
 		return 0, false
 	}
@@ -148,7 +147,7 @@ func (w *operatorFlow) counts(op *Function) (bool, error) {
 	}
 	found, err := site.Returns(w.code.sites(), f)
 	always := err == nil && found.Stopped && len(found.Returns) == 0
-	foreign := slices.ContainsFunc(found.Calls, func(pc uint64) bool { return pc-op.addr >= op.size })
+	foreign := slices.ContainsFunc(found.Calls, func(pc uint64) bool { return pc-op.symbol.Addr >= op.symbol.Size })
 	switch {
 	case always && (frees || !foreign):
 		return false, nil
@@ -164,11 +163,11 @@ func (w *operatorFlow) counts(op *Function) (bool, error) {
 func (w *operatorFlow) afterNull(op *Function) uint64 {
 	f, err := w.code.describe(op)
 	if err != nil {
-		return op.addr
+		return op.symbol.Addr
 	}
 	addr, err := site.AfterNullCheck(w.code.sites(), f)
 	if err != nil {
-		return op.addr
+		return op.symbol.Addr
 	}
 	return addr
 }
@@ -186,11 +185,11 @@ func (w *operatorFlow) findExits(op *Function) error {
 	if len(found.Conds) > 0 {
 		return fmt.Errorf("its conditional jump at %#x leads to a traced function", found.Conds[0])
 	}
-	op.exits, op.exitCost = true, found.Cost
-	if op.Exits, err = w.probes(op, found.Returns); err != nil {
+	op.ends = &ends{cost: found.Cost}
+	if op.ends.returns, err = w.probes(op, found.Returns); err != nil {
 		return err
 	}
-	op.Jumps, err = w.probes(op, found.Jumps)
+	op.ends.jumps, err = w.probes(op, found.Jumps)
 	return err
 }
 
@@ -215,13 +214,3 @@ func (w *operatorFlow) probes(op *Function, at []uint64) ([]Probe, error) {
 // errSometimes is the error for a delete that frees the block itself on some paths and calls
 // a traced function on others: those calls would count twice.
 var errSometimes = errors.New("only some paths through it lead to a traced function")
-
-// exitProbes lists the probes on the return instructions of operators, and on their jumps to
-// traced functions.
-func (p *Plan) exitProbes() (exits, jumps []Probe) {
-	for i := range p.functions {
-		exits = append(exits, p.functions[i].Exits...)
-		jumps = append(jumps, p.functions[i].Jumps...)
-	}
-	return exits, jumps
-}

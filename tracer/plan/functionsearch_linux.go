@@ -51,20 +51,32 @@ type FunctionSearch struct {
 	fits   map[int]bool          // places whose library some file is
 	throws int8                  // whether the process may throw exceptions: 1 yes, -1 no, 0 not known yet
 
-	functions       []functions.Function // that the user named
-	values          []functions.Value    // that the user named
-	ModuleFunctions []functions.Function // of the resource modules
-	unprobed        []error              // why some module functions have no probes
+	functions []functions.Function // that the user named
+	values    []functions.Value    // that the user named
+	modules   []functions.Function // of the resource modules
+	unprobed  []error              // why some module functions have no probes
+}
+
+// TracedFunctions is what a plan holds of function tracing and of resource modules: functions
+// that the user named, and those of libraries. Their files may be mapped later, so more
+// searches follow the first one.
+type TracedFunctions struct {
+	Probes   []FunctionProbe       // found when the plan was made
+	Modules  []functions.Function  // the functions of the resource modules
+	searched map[searchedFile]bool // searches that are done, whatever they found
 }
 
 // NewFunctionSearch returns a search for the functions and values in a plan's options and
-// for the functions of its resource modules. It leaves out searches in p.searched, and adds
-// its own there.
+// for the functions of its resource modules. It leaves out searches that were done, and
+// notes its own as done in p.Functions.
 func NewFunctionSearch(p *Plan) *FunctionSearch {
-	o := &p.Options.Functions
+	return newFunctionSearch(&p.Options.Functions, p.Target, &p.Functions)
+}
+
+func newFunctionSearch(o *functions.Options, t *process.Target, f *TracedFunctions) *FunctionSearch {
 	s := &FunctionSearch{
-		target: p.Target, found: p.searched, Errs: map[int]error{}, fits: map[int]bool{},
-		functions: o.Functions, values: o.Values, ModuleFunctions: p.ModuleFunctions,
+		target: t, found: f.searched, Errs: map[int]error{}, fits: map[int]bool{},
+		functions: o.Functions, values: o.Values, modules: f.Modules,
 	}
 	for i := range o.Functions {
 		s.places = append(s.places, o.Functions[i].Place)
@@ -78,47 +90,44 @@ func NewFunctionSearch(p *Plan) *FunctionSearch {
 // findFunctions finds the functions of function tracing and of resource modules. If the file
 // of a function that the user named is not mapped yet, it opens the file by its path, or
 // warns if there is no path.
-func (p *Plan) findFunctions() error {
-	o := &p.Options.Functions
-	if !p.Options.Calls() {
-		return nil
-	}
+func findFunctions(options *Options, t *process.Target) (TracedFunctions, error) {
+	o := &options.Functions
+	f := TracedFunctions{searched: map[searchedFile]bool{}}
 	if o.Any() && o.Record == nil {
-		return errors.New("functions are to be traced, but Options.Functions.Record is not set")
+		return f, errors.New("functions are to be traced, but Options.Functions.Record is not set")
 	}
-	narrow := p.Target.Narrow()
+	narrow := t.Narrow()
 	for i := range o.Functions {
 		if err := o.Functions[i].Check(narrow); err != nil {
-			return err
+			return f, err
 		}
 	}
 	for i := range o.Values {
 		if err := o.Values[i].Check(narrow); err != nil {
-			return err
+			return f, err
 		}
 	}
-	p.searched = map[searchedFile]bool{}
-	p.ModuleFunctions = modules.Functions(p.Options.Modules, p.Options.Frames() > 0)
-	s := NewFunctionSearch(p)
+	f.Modules = modules.Functions(options.Modules, options.Frames() > 0)
+	s := newFunctionSearch(o, t, &f)
 	if err := s.Look(); err != nil {
-		return err
+		return f, err
 	}
 	for i, place := range s.places {
 		switch {
 		case s.Errs[i] != nil:
-			return s.Errs[i]
+			return f, s.Errs[i]
 		case s.fits[i]:
 		case strings.Contains(place.Library, "/"):
 			if err := s.ahead(i); err != nil {
-				return err
+				return f, err
 			}
 		default:
-			p.Options.Warnf("%s: process %d has no file %s mapped: if it maps one later, calls before the probes are in will be missing; name the file by its path to have them in from the start", place, p.Target.PID, place.Library)
+			options.Warnf("%s: process %d has no file %s mapped: if it maps one later, calls before the probes are in will be missing; name the file by its path to have them in from the start", place, t.PID, place.Library)
 		}
 	}
-	s.warn(&p.Options)
-	p.FunctionProbes = s.Probes
-	return nil
+	s.warn(options)
+	f.Probes = s.Probes
+	return f, nil
 }
 
 // Look searches the files that are mapped now, each once. It adds what it finds to s.Probes.
@@ -143,7 +152,7 @@ func (s *FunctionSearch) Look() error {
 				}
 			}
 		}
-		known := len(s.ModuleFunctions) > 0 && !s.found[searchedFile{anyModuleFunction, m.ID()}]
+		known := len(s.modules) > 0 && !s.found[searchedFile{anyModuleFunction, m.ID()}]
 		if len(wanted) == 0 && !known {
 			continue
 		}
@@ -201,7 +210,7 @@ func (s *FunctionSearch) lookIn(lib *library, wanted []int) {
 	if lib.file.Machine() != s.target.Machine.ELF {
 		return
 	}
-	c := &code{lib: lib, machine: s.target.Machine}
+	c := unread(s.target.Machine, lib)
 	for _, i := range wanted {
 		s.found[searchedFile{i, lib.id()}] = true
 		n := FunctionProbe{spec: i}
@@ -232,7 +241,7 @@ func (s *FunctionSearch) locate(c *code, n *FunctionProbe) error {
 	if err := c.read(addr); err != nil {
 		return err
 	}
-	from, end, known := c.around(addr)
+	from, end, known := c.bounds.around(addr)
 	if !known && size > 0 {
 		from, end, known = start, start+size, true
 	}

@@ -8,35 +8,16 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// read sets c.text and c.base to the code segment that contains addr.
-func (c *code) read(addr uint64) error {
-	if addr >= c.base && addr-c.base < uint64(len(c.text)) {
-		return nil
-	}
-	for _, s := range c.lib.file.Segments() {
-		if addr < s.Addr || addr-s.Addr >= s.FileSize {
-			continue
-		}
-		text, err := c.lib.file.Code(s.Addr, min(s.FileSize, maxText))
-		if err != nil {
-			return fmt.Errorf("read code of %s: %w", c.lib.mapping.Path, err)
-		}
-		c.base, c.text = s.Addr, text
-		return nil
-	}
-	return fmt.Errorf("%s has no code at %#x", c.lib.mapping.Path, addr)
-}
-
 // look sets the probe of a value at addr. from and end are the bounds of the function there,
 // if known.
 func (n *FunctionProbe) look(c *code, addr, from, end uint64, known bool) error {
 	if !known || addr >= end {
 		return fmt.Errorf("no function of %[2]s contains %#[1]x, according to its symbols and call frame information", addr, c.lib.mapping.Path)
 	}
-	if !site.Begins(c.machine.Arch, c.between(from, end), from, addr) {
+	if !site.Begins(c.machine.Arch, c.text.between(from, end), from, addr) {
 		return fmt.Errorf("no instruction begins at %#x of %s", addr, c.lib.mapping.Path)
 	}
-	if !site.Keeps(c.machine.Arch, c.between(addr, end), addr) {
+	if !site.Keeps(c.machine.Arch, c.text.between(addr, end), addr) {
 		return fmt.Errorf("the instruction at %#x of %s cannot have a probe: the kernel would misread it or refuses it", addr, c.lib.mapping.Path)
 	}
 	return n.putEntry(c, addr)
@@ -53,14 +34,14 @@ func (n *FunctionProbe) putEntry(c *code, addr uint64) error {
 
 // enter sets the probes of the function at [addr, end).
 func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) error {
-	body := c.between(addr, end)
+	body := c.text.between(addr, end)
 	branches := site.Direct(c.machine.Arch, body, addr)
 	n.Ways.Jumps = slices.ContainsFunc(branches, func(b site.Branch) bool { return !b.Call && (b.To < addr || b.To >= end) })
 	at := addr + branchTarget(body)
 	inLoop := func(at uint64) bool {
 		return slices.ContainsFunc(branches, func(b site.Branch) bool { return !b.Call && b.To == at })
 	}
-	keeps := func(at uint64) bool { return site.Keeps(c.machine.Arch, c.text[at-c.base:], at) }
+	keeps := func(at uint64) bool { return site.Keeps(c.machine.Arch, c.text.between(at, c.text.end()), at) }
 	if !n.Function.Reads() || !keeps(at) {
 		if later, ok := n.cheaper(c, body, addr); ok {
 			at = later
@@ -83,9 +64,9 @@ func (s *FunctionSearch) enter(c *code, n *FunctionProbe, addr, end uint64) erro
 		return nil
 	}
 	exits, err := site.Returns(c.sites(), site.Flow{
-		Entry: addr, Code: c.text, Base: c.base,
+		Entry: addr, Code: c.text.bytes, Base: c.text.base,
 		Bounds: func(addr uint64) (uint64, bool) {
-			_, end, ok := c.around(addr)
+			_, end, ok := c.bounds.around(addr)
 			return end, ok
 		},
 	})

@@ -6,9 +6,9 @@ import (
 )
 
 // writeFunctions prints where traced functions are probed, a line for each.
-func (p *Plan) writeFunctions(w io.Writer) {
-	for i := range p.FunctionProbes {
-		n := &p.FunctionProbes[i]
+func writeFunctions(w io.Writer, all []FunctionProbe) {
+	for i := range all {
+		n := &all[i]
 		fmt.Fprintf(w, "function: %s in %s: file offset %#x", n.Place(), n.Entry.Path, n.Entry.Offset)
 		switch {
 		case n.Value != nil:

@@ -4,8 +4,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-
-	"rtrace-bpf/tracer/site"
 )
 
 // slots holds the names of the functions that the pointers in a library's GOT lead to, by
@@ -61,15 +59,4 @@ var relocationKinds = map[elf.SectionType]relocations{
 	elf.SHT_REL: {elf.ELFCLASS32, 8, func(b []byte) (slot, symbol uint64) {
 		return uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]) >> 8)
 	}},
-}
-
-// through returns the name of the function that the PLT stub at addr leads to. code is the
-// code at addr; ok is false if that is no stub.
-func (c *code) through(addr uint64, code []byte) (string, bool) {
-	slot, ok := site.Stub(c.sites(), code, addr)
-	if !ok {
-		return "", false
-	}
-	name, ok := c.slots[slot]
-	return name, ok
 }

@@ -27,9 +27,16 @@ type Growth struct {
 // maxGrowths is the most calls that are probed; glibc has a dozen.
 const maxGrowths = 64
 
-// chooseGrowths finds the allocator's calls of the functions in growthModule, and a site
-// after each.
-func (p *Plan) chooseGrowths(c *code, functions []Function) {
+// growthSearch looks for an allocator's calls for memory in its file.
+type growthSearch struct {
+	code      *code
+	functions []Function            // the traced ones
+	wrappers  map[uint64]*growthRow // the functions in growthModule, by address
+}
+
+// findGrowths finds the calls of the functions in growthModule that the allocator makes, and
+// a site after each. It warns of calls that it cannot probe.
+func findGrowths(c *code, functions []Function, warn func(format string, args ...any)) (found []Growth) {
 	wrappers := map[uint64]*growthRow{}
 	for i := range growthModule {
 		r := &growthModule[i]
@@ -37,19 +44,21 @@ func (p *Plan) chooseGrowths(c *code, functions []Function) {
 			wrappers[sym.Addr] = r
 		}
 	}
-	calls := c.growthCalls(functions, wrappers)
+	s := growthSearch{c, functions, wrappers}
+	calls := s.calls()
 	if len(calls) == 0 || len(calls) > maxGrowths {
-		p.Options.Warnf("heap growth is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.Path)
-		return
+		warn("heap growth is not recorded: %d calls in %s look like the allocator's", len(calls), c.lib.mapping.Path)
+		return nil
 	}
 	for _, call := range calls {
-		g, ok := p.chooseGrowth(c, call, wrappers[call.To])
+		g, ok := s.choose(call)
 		if !ok {
-			p.Options.Warnf("heap growth by the call of %s at %#x is not recorded: its result cannot be probed", wrappers[call.To].symbol, call.From)
+			warn("heap growth by the call of %s at %#x is not recorded: its result cannot be probed", wrappers[call.To].symbol, call.From)
 			continue
 		}
-		p.growths = append(p.growths, g)
+		found = append(found, g)
 	}
+	return found
 }
 
 // growthCall is a call in the allocator's code of a wrapper: a function in growthModule.
@@ -60,8 +69,9 @@ type growthCall struct {
 	branches []site.Branch // of that function
 }
 
-// chooseGrowth finds a site for the result of a call of the function r.
-func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, bool) {
+// choose finds a site for the result of a call.
+func (s *growthSearch) choose(call growthCall) (Growth, bool) {
+	c, r := s.code, s.wrappers[call.To]
 	g := Growth{Function: r.symbol, Nested: call.nested, addr: call.From}
 	var err error
 	g.Site, err = site.Choose(c.sites(), site.Function{
@@ -81,51 +91,38 @@ func (p *Plan) chooseGrowth(c *code, call growthCall, r *growthRow) (Growth, boo
 	return g, ok && ok2
 }
 
-// growthCalls returns the allocator's calls of the wrappers, by their address in the file,
+// calls returns the allocator's calls of the wrappers, by their address in the file,
 // ascending.
 //
 // The allocator is the code that direct branches reach from the traced functions, without
 // the functions in leavesAllocator (a failed assertion leads anywhere). The library's call
 // frame information has the bounds of its functions. If there is none, as in musl,
-// growthCalls returns all direct calls in the library, marked as nested: the allocator makes
+// calls returns all direct calls in the library, marked as nested: the allocator makes
 // its calls inside a traced function.
-func (c *code) growthCalls(functions []Function, wrappers map[uint64]*growthRow) []growthCall {
+func (s *growthSearch) calls() []growthCall {
+	c := s.code
 	var all []growthCall
-	index := c.frames()
+	index := c.tracedFrames()
 	if index == nil {
-		for wrapper := range wrappers {
-			returns, _ := site.InternalCallers(c.machine.Arch, c.text, c.base, wrapper)
+		for wrapper := range s.wrappers {
+			returns, _ := site.InternalCallers(c.machine.Arch, c.text.bytes, c.text.base, wrapper)
 			for _, next := range returns {
 				all = append(all, growthCall{
 					Branch: site.Branch{From: next - c.machine.Call, To: wrapper, Next: next, Call: true},
-					nested: true, rest: c.between(next, next+site.Window),
+					nested: true, rest: c.text.between(next, next+site.Window),
 				})
 			}
 		}
 	} else {
-		all = c.reached(index, functions, wrappers)
+		all = s.reached(index)
 	}
 	slices.SortFunc(all, func(a, b growthCall) int { return cmp.Compare(a.From, b.From) })
 	return all
 }
 
-// frames returns the call frame information of the file, or nil if it lacks a traced
-// function.
-func (c *code) frames() *cfi.Index {
-	index := c.allFrames()
-	if index == nil {
-		return nil
-	}
-	for addr := range c.byAddr {
-		if _, ok := index.Find(addr); !ok {
-			return nil
-		}
-	}
-	return index
-}
-
 // reached returns the calls of wrappers that direct branches reach from the traced functions.
-func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint64]*growthRow) []growthCall {
+func (s *growthSearch) reached(index *cfi.Index) []growthCall {
+	c := s.code
 	var all []growthCall
 	seen := map[uint64]bool{} // starts of functions
 	for _, name := range leavesAllocator {
@@ -134,8 +131,8 @@ func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint
 		}
 	}
 	var open []uint64
-	for i := range functions {
-		open = append(open, functions[i].addr)
+	for i := range s.functions {
+		open = append(open, s.functions[i].symbol.Addr)
 	}
 	// Before glibc 2.34 the allocator calls this function through a pointer.
 	if sym, ok := c.lib.file.Defined("__default_morecore"); ok {
@@ -149,25 +146,15 @@ func (c *code) reached(index *cfi.Index, functions []Function, wrappers map[uint
 			continue
 		}
 		seen[fde.Start] = true
-		branches := site.Direct(c.machine.Arch, c.between(fde.Start, fde.End), fde.Start)
+		branches := site.Direct(c.machine.Arch, c.text.between(fde.Start, fde.End), fde.Start)
 		for _, b := range branches {
 			switch {
-			case wrappers[b.To] == nil:
+			case s.wrappers[b.To] == nil:
 				open = append(open, b.To)
 			case b.Call:
-				all = append(all, growthCall{Branch: b, rest: c.between(b.Next, fde.End), branches: branches})
+				all = append(all, growthCall{Branch: b, rest: c.text.between(b.Next, fde.End), branches: branches})
 			}
 		}
 	}
 	return all
-}
-
-// between returns the code at the addresses [from, to), as far as c.text has it; nil if from
-// is outside.
-func (c *code) between(from, to uint64) []byte {
-	end := c.base + uint64(len(c.text))
-	if to = min(to, end); from < c.base || from >= to {
-		return nil
-	}
-	return c.text[from-c.base : to-c.base]
 }

@@ -28,10 +28,10 @@ func growthCalls(t *testing.T, build testutil.Builder) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	lib := disassembled(t, p.Functions()[0].Probe.Path)
+	lib := disassembled(t, p.Memory.Functions[0].Probe.Path)
 	seen := map[string]bool{}
 	at := map[uint64]bool{}
-	for _, g := range p.Growths() {
+	for _, g := range p.Memory.Growths {
 		line := lib.lines[g.addr]
 		if !strings.HasPrefix(line.text, "call") && !strings.HasPrefix(line.text, "bl\t") || lib.named[line.target] != g.Function {
 			t.Errorf("%#x is no call of %s but %q", g.addr, g.Function, line.text)

@@ -12,12 +12,12 @@ import (
 // list of libraries. It is there for debuggers to put a breakpoint on.
 const notifier = "_dl_debug_state"
 
-// findLoader sets p.Debugger to a probe on the notifier, which shows when a library is
-// unmapped: the kernel's records report new mappings only. A static program has no notifier.
-func (p *Plan) findLoader() error {
-	maps, err := p.Target.Mappings()
+// findLoader returns a probe on the notifier, which shows when a library is unmapped: the
+// kernel's records report new mappings only. A static program has no notifier, and no probe.
+func findLoader(t *process.Target) ([]Probe, error) {
+	maps, err := t.Mappings()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	seen := map[process.FileID]bool{}
 	for _, m := range maps {
@@ -26,20 +26,18 @@ func (p *Plan) findLoader() error {
 			continue
 		}
 		seen[id] = true
-		f, path, err := p.Target.Open(m)
+		f, path, err := t.Open(m)
 		if err != nil || f == nil {
 			continue
 		}
 		sym, ok := f.Defined(notifier)
 		offset, inFile := f.FileOffset(sym.Addr)
 		if err := f.Close(); err != nil {
-			return fmt.Errorf("close %s: %w", path, err)
+			return nil, fmt.Errorf("close %s: %w", path, err)
 		}
 		if ok && inFile {
-			p.Debugger = []Probe{{Function: notifier, Path: m.Path, File: path, Offset: offset, ID: id}}
-			return nil
+			return []Probe{{Function: notifier, Path: m.Path, File: path, Offset: offset, ID: id}}, nil
 		}
 	}
-	p.Options.Logf("no dynamic loader: unmapped libraries are noticed late")
-	return nil
+	return nil, nil
 }

@@ -25,7 +25,7 @@ func (s *FunctionSearch) lookForModules(lib *library) {
 	if lib.file.Machine() != s.target.Machine.ELF {
 		return
 	}
-	c := &code{lib: lib, machine: s.target.Machine}
+	c := unread(s.target.Machine, lib)
 	here := s.moduleFunctionsIn(c)
 	var entries []uint64
 	for _, k := range here {
@@ -33,7 +33,7 @@ func (s *FunctionSearch) lookForModules(lib *library) {
 			entries = append(entries, k.Addr)
 		}
 	}
-	c.branches = slices.DeleteFunc(site.Branches(c.machine.Arch, c.text, c.base, entries), c.passes(here))
+	c.branches = slices.DeleteFunc(site.Branches(c.machine.Arch, c.text.bytes, c.text.base, entries), c.passes(here))
 	for i := range here {
 		k := &here[i]
 		if err := s.locateModuleFunction(c, &k.probe, k.Symbol); err != nil {
@@ -51,7 +51,7 @@ func (c *code) passes(all []moduleFunction) func(site.Branch) bool {
 	var from []process.Extent
 	for i := range all {
 		if all[i].probe.Function.Passed {
-			if _, end, ok := c.around(all[i].Addr); ok {
+			if _, end, ok := c.bounds.around(all[i].Addr); ok {
 				from = append(from, process.Extent{Start: all[i].Addr, End: end})
 			}
 		}
@@ -69,12 +69,12 @@ type moduleFunction struct {
 	probe FunctionProbe
 }
 
-// moduleFunctionsIn returns the functions of s.ModuleFunctions that a file has, each address
+// moduleFunctionsIn returns the functions of s.modules that a file has, each address
 // once. Of an IFUNC it returns all functions that it may select.
 func (s *FunctionSearch) moduleFunctionsIn(c *code) (all []moduleFunction) {
 	taken := map[uint64]bool{}
-	for i := range s.ModuleFunctions {
-		n := FunctionProbe{spec: anyModuleFunction, Function: &s.ModuleFunctions[i]}
+	for i := range s.modules {
+		n := FunctionProbe{spec: anyModuleFunction, Function: &s.modules[i]}
 		sym, ok := c.lib.file.Exported(n.Function.Symbol)
 		if n.Function.Owner != "" || c.lib.file.Alone() {
 			sym, ok = c.lib.file.Defined(n.Function.Symbol)
@@ -102,12 +102,12 @@ func (c *code) selectable(sym symbol.Symbol) (all []symbol.Symbol) {
 	if c.read(sym.Addr) != nil {
 		return nil
 	}
-	_, end, ok := c.around(sym.Addr)
+	_, end, ok := c.bounds.around(sym.Addr)
 	if !ok {
 		return nil
 	}
-	for _, addr := range site.Selectable(c.sites(), c.between(sym.Addr, end), sym.Addr) {
-		if start, end, ok := c.around(addr); ok && start == addr {
+	for _, addr := range site.Selectable(c.sites(), c.text.between(sym.Addr, end), sym.Addr) {
+		if start, end, ok := c.bounds.around(addr); ok && start == addr {
 			all = append(all, symbol.Symbol{Name: sym.Name, Addr: addr, Size: end - addr})
 		}
 	}
@@ -121,8 +121,8 @@ func (s *FunctionSearch) warn(o *Options) {
 	for _, err := range s.unprobed {
 		o.Warnf("%v", err)
 	}
-	for i := range s.ModuleFunctions {
-		f := &s.ModuleFunctions[i]
+	for i := range s.modules {
+		f := &s.modules[i]
 		if f.Owner != "" && !slices.ContainsFunc(s.Probes, func(n FunctionProbe) bool { return n.Function == f }) {
 			o.Warnf("no file of process %d has the function %s of the resource %s so far: its calls are recorded once a file with it is mapped", s.target.PID, f.Symbol, f.Owner)
 		}
@@ -134,7 +134,7 @@ func (s *FunctionSearch) locateModuleFunction(c *code, n *FunctionProbe, sym sym
 	if err := c.read(sym.Addr); err != nil {
 		return err
 	}
-	_, end, known := c.around(sym.Addr)
+	_, end, known := c.bounds.around(sym.Addr)
 	switch {
 	case known:
 	case sym.Size > 0:

@@ -214,26 +214,6 @@ func (o *Options) Frames() int {
 	return o.Depth
 }
 
-// RingBytes returns the bytes of each CPU's ring.
-func (o *Options) RingBytes(cpus int) int {
-	if o.RingSize != 0 {
-		return o.RingSize
-	}
-	size, shares := defaultRingSize, max(o.Shares, 1)
-	rings := 1
-	if o.Activity.Any() {
-		rings++ // activity has rings of the same size
-	}
-	if o.Calls() {
-		rings++
-	}
-	shares *= rings
-	for size > MinRingSize && size*cpus*shares > ringBudget {
-		size /= 2
-	}
-	return size
-}
-
 // Calls reports whether calls of functions other than allocators' are recorded: with function
 // tracing and with resource modules.
 func (o *Options) Calls() bool { return o.Functions.Any() || len(o.Modules) > 0 }

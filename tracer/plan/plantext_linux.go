@@ -12,51 +12,52 @@ import (
 	"rtrace-bpf/tracer/site"
 )
 
-// WriteText prints the plan, for --dry-run: the allocators, the mechanisms, and each function
+// WriteText prints the plan, for rtrace-bpf plan: the allocators, the mechanisms, and each function
 // with its file, its site and the cost of a hit.
 func (p *Plan) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "process %d (%s)\n", p.Target.PID, printable.Name(p.Target.Name))
-	p.writeAllocators(w)
-	fmt.Fprintf(w, "attach %s, sites known by %s, thread state in %s, %s\n", p.mechanism, p.siteName(), p.stateName(), p.bufferName())
-	fmt.Fprintf(w, "stacks %s\n\n", p.stackText())
+	writeAllocators(w, p.Memory.Allocators)
+	fmt.Fprintf(w, "attach %s, sites known by %s, thread state in %s, %s\n", p.Mechanisms.Attach,
+		sitesText(p.Mechanisms.Sites), stateText(p.Mechanisms.State), bufferText(p.Options.Buffer))
+	fmt.Fprintf(w, "stacks %s\n\n", stackText(&p.Options))
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "FUNCTION\tFILE\tADDRESS\tSITE\tINSTRUCTION\tCOST\tPROBES\tARGUMENTS\tALIASES")
-	for i := range p.functions {
-		f := &p.functions[i]
-		fmt.Fprintf(table, "%s\t%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, filepath.Base(f.Probe.Path), f.addr, f.Site.Offset,
-			f.Site.Insn, f.Site.Cost, f.probes(), f.places(p.Target.Machine), strings.Join(f.Aliases, " "))
+	for i := range p.Memory.Functions {
+		f := &p.Memory.Functions[i]
+		fmt.Fprintf(table, "%s\t%s\t%#x\t+%d\t%s\t%s\t%s\t%s\t%s\n", f.Name, filepath.Base(f.Probe.Path), f.symbol.Addr, f.Site.Offset,
+			f.Site.Insn, f.Site.Cost, probesText(f), argumentsText(f, p.Target.Machine), strings.Join(f.Aliases, " "))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if err := p.writeOperators(w); err != nil {
+	if err := writeOperators(w, p.Memory.Operators); err != nil {
 		return err
 	}
-	if err := p.writeGrowths(w); err != nil {
+	if err := writeGrowths(w, p.Memory.Growths, p.Target.Machine); err != nil {
 		return err
 	}
-	p.writeFunctions(w)
-	for _, probe := range p.Debugger {
+	writeFunctions(w, p.Functions.Probes)
+	for _, probe := range p.Layout.Loader {
 		fmt.Fprintf(w, "\nmappings: %s of %s\n", probe.Function, probe.Path)
 	}
-	for _, probe := range p.internal {
+	for _, probe := range p.Layout.internal {
 		fmt.Fprintf(w, "left out: the allocator's own call of free at file offset %#x\n", probe.Offset)
 	}
-	for i := range p.functions {
-		p.functions[i].warn(w)
+	for i := range p.Memory.Functions {
+		writeWarnings(w, &p.Memory.Functions[i])
 	}
 	return nil
 }
 
 // writeAllocators prints the allocators: the traced ones, then those that are left out.
-func (p *Plan) writeAllocators(w io.Writer) {
+func writeAllocators(w io.Writer, all []Allocator) {
 	for _, traced := range []bool{true, false} {
 		what := "allocator"
 		if !traced {
 			what = "left out: allocator"
 		}
-		for i := range p.allocators {
-			if a := &p.allocators[i]; a.Traced == traced {
+		for i := range all {
+			if a := &all[i]; a.Traced == traced {
 				fmt.Fprintf(w, "%s %s: %s: %s\n", what, a.Path, a.Name(), a.Why)
 			}
 		}
@@ -64,16 +65,16 @@ func (p *Plan) writeAllocators(w io.Writer) {
 }
 
 // writeOperators prints the C++ operators that give their names to the calls that they make.
-func (p *Plan) writeOperators(w io.Writer) error {
-	if len(p.operators) == 0 {
+func writeOperators(w io.Writer, all []Function) error {
+	if len(all) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "OPERATOR THAT GIVES ITS NAME\tADDRESS\tSITE\tINSTRUCTION\tCOST\tFILE\tALIASES")
-	for i := range p.operators {
-		f := &p.operators[i]
-		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", f.Name, f.addr, f.Site.Offset,
+	for i := range all {
+		f := &all[i]
+		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", f.Name, f.symbol.Addr, f.Site.Offset,
 			f.Site.Insn, f.Site.Cost, f.Probe.Path, strings.Join(f.Aliases, "; "))
 	}
 	return table.Flush()
@@ -81,49 +82,49 @@ func (p *Plan) writeOperators(w io.Writer) error {
 
 // writeGrowths prints the allocator's calls for memory: the address of the call, which the
 // kernel always emulates, and the site after it.
-func (p *Plan) writeGrowths(w io.Writer) error {
-	if len(p.growths) == 0 {
+func writeGrowths(w io.Writer, all []Growth, m *process.Machine) error {
+	if len(all) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "HEAP GROWTH\tCALLED AT\tSITE AFTER\tINSTRUCTION\tCOST\tRESULT\tCOUNTS")
-	for i := range p.growths {
-		g := &p.growths[i]
+	for i := range all {
+		g := &all[i]
 		counts := "always"
 		if g.Nested {
 			counts = "inside the functions above"
 		}
 		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", g.Function, g.addr, g.Site.Offset, g.Site.Insn,
-			g.Site.Cost, p.Target.Machine.Place(g.Site.Args[0].Reg), counts)
+			g.Site.Cost, m.Place(g.Site.Args[0].Reg), counts)
 	}
 	return table.Flush()
 }
 
-func (p *Plan) stateName() string {
-	if p.State == StateTask {
+func stateText(s State) string {
+	if s == StateTask {
 		return "task storage"
 	}
 	return "a hash by thread"
 }
 
-func (p *Plan) siteName() string {
-	if p.Sites == SitesCookie {
+func sitesText(s Sites) string {
+	if s == SitesCookie {
 		return "cookie"
 	}
 	return "address"
 }
 
-func (p *Plan) bufferName() string {
-	if p.Options.Buffer == BufferPerf {
+func bufferText(b Buffer) string {
+	if b == BufferPerf {
 		return "perf event buffers"
 	}
 	return "BPF ring buffers"
 }
 
 // stackText describes how stacks are found.
-func (p *Plan) stackText() string {
-	depth := p.Options.Frames()
+func stackText(o *Options) string {
+	depth := o.Frames()
 	if depth == 0 {
 		return "none"
 	}
@@ -131,23 +132,23 @@ func (p *Plan) stackText() string {
 		UnwindAuto: "by unwind tables, and by frame pointers where code has none",
 		UnwindEH:   "by unwind tables alone",
 		UnwindFP:   "by frame pointers alone", UnwindHelper: "by the kernel's helper",
-	}[p.Options.Unwind]
+	}[o.Unwind]
 	return fmt.Sprintf("%s, at most %d frames", way, depth)
 }
 
-// probes describes the function's probes.
-func (f *Function) probes() string {
+// probesText describes a function's probes.
+func probesText(f *Function) string {
 	switch {
 	case f.Returns:
 		return "entry+return"
-	case f.exits:
-		return fmt.Sprintf("entry+%d exits (%s)", len(f.Exits)+len(f.Jumps), f.exitCost)
+	case f.ends != nil:
+		return fmt.Sprintf("entry+%d exits (%s)", len(f.ends.returns)+len(f.ends.jumps), f.ends.cost)
 	}
 	return "entry"
 }
 
-// places lists the places from which the probe reads the arguments.
-func (f *Function) places(m *process.Machine) string {
+// argumentsText lists the places from which the probe reads the arguments.
+func argumentsText(f *Function, m *process.Machine) string {
 	var all []string
 	for i, arg := range f.arguments() {
 		place := f.Site.Args[i]
@@ -171,9 +172,9 @@ func (f *Function) places(m *process.Machine) string {
 	return strings.Join(all, " ")
 }
 
-// warn prints a warning if hits of the site are expensive, or if the function only jumps to
+// writeWarnings prints a warning if hits of the site are expensive, or if the function only jumps to
 // code that is not probed.
-func (f *Function) warn(w io.Writer) {
+func writeWarnings(w io.Writer, f *Function) {
 	if f.Site.Cost == site.SingleStep {
 		fmt.Fprintf(w, "warning: %s has no suitable instruction that the kernel emulates: each call costs a single step more\n", f.Name)
 	}

@@ -60,7 +60,7 @@ func TestSelectable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := &code{lib: &library{file: f}, machine: machine}
+	c := unread(machine, &library{file: f})
 	compared := 0
 	for line := range strings.Lines(string(child.Output())) {
 		var name string

@@ -16,13 +16,12 @@ const siteText = 60
 
 // SiteTable returns the packed sites, by the keys with which the BPF programs look them up
 // on kernels without cookies: see bpf/site.h.
-func (p *Plan) SiteTable() map[uint64]uint64 {
+func (l *Layout) SiteTable() map[uint64]uint64 {
 	table := map[uint64]uint64{}
-	calls, results := p.growthProbes()
-	addSites(table, p.Entries(), object.ProbeSiteProgramSITE_ENTER)
-	addSites(table, calls, object.ProbeSiteProgramSITE_GROW)
-	addSites(table, results, object.ProbeSiteProgramSITE_GROWN)
-	addSites(table, p.operatorProbes(), object.ProbeSiteProgramSITE_OPERATE)
+	addSites(table, l.Entries, object.ProbeSiteProgramSITE_ENTER)
+	addSites(table, l.calls, object.ProbeSiteProgramSITE_GROW)
+	addSites(table, l.results, object.ProbeSiteProgramSITE_GROWN)
+	addSites(table, l.operators, object.ProbeSiteProgramSITE_OPERATE)
 	return table
 }
 

@@ -10,19 +10,19 @@ import (
 // same, else its distance from the code.
 func TestSiteTable(t *testing.T) {
 	page := uint64(os.Getpagesize())
-	p := Plan{
-		functions: []Function{
+	l := newLayout(&Memory{
+		Functions: []Function{
 			{Probe: Probe{Distance: 5*page + 0x10, Site: 1}},
 			{Probe: Probe{Distance: 7*page + 0x20, Site: 2}},
 			{Probe: Probe{Distance: 9*page + 0x20, Site: 3}},
 			{Probe: Probe{Distance: 9*page + 0x30, Site: 4}},
 		},
-		growths: []Growth{
+		Growths: []Growth{
 			// At the same address as a function's site, and as each other.
 			{Call: Probe{Distance: 9*page + 0x30, Site: 5}, Result: Probe{Distance: 9*page + 0x34}},
 			{Call: Probe{Distance: 9*page + 0x34, Site: 6}, Result: Probe{Distance: 10*page + 0x34, Site: 7}},
 		},
-	}
+	}, nil)
 	const enter, grow, grown = 0, 1, 2
 	want := map[uint64]uint64{
 		0x10<<2 | enter:                          1,
@@ -34,7 +34,7 @@ func TestSiteTable(t *testing.T) {
 		(9*page+0x34)<<2 | grown | SiteDistance:  0,
 		(10*page+0x34)<<2 | grown | SiteDistance: 7,
 	}
-	if got := p.SiteTable(); !maps.Equal(got, want) {
+	if got := l.SiteTable(); !maps.Equal(got, want) {
 		t.Errorf("got  %#x\nwant %#x", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	"rtrace-bpf/internal/unwind/cfi"
 	"rtrace-bpf/tracer/site"
 )
 
@@ -15,16 +14,16 @@ const maxTails = 64
 // a jump through a pointer counts as such a jump.
 func (c *code) tails(f *Function) bool {
 	seen := map[uint64]bool{}
-	next := []uint64{f.addr}
+	next := []uint64{f.symbol.Addr}
 	for len(next) > 0 && len(seen) < maxTails {
 		at := next[0]
 		next = next[1:]
-		if name, ok := c.target(at); ok && name != f.Name {
+		if name, ok := c.links.target(at); ok && name != f.Name {
 			return true
 		}
-		start, end, ok := at, at+f.size, true
-		if at != f.addr || f.size == 0 {
-			start, end, ok = c.around(at)
+		start, end, ok := at, at+f.symbol.Size, true
+		if at != f.symbol.Addr || f.symbol.Size == 0 {
+			start, end, ok = c.bounds.around(at)
 		}
 		if !ok { // a stub that the linker made on arm64 has neither frame information nor a symbol
 			start, end = at, at+site.StubSize
@@ -33,7 +32,7 @@ func (c *code) tails(f *Function) bool {
 			continue
 		}
 		seen[start] = true
-		body := c.between(start, min(end, start+maxFunction))
+		body := c.text.between(start, min(end, start+maxFunction))
 		if f.wraps && site.Open(c.machine.Arch, body, start) {
 			return true
 		}
@@ -44,28 +43,4 @@ func (c *code) tails(f *Function) bool {
 		}
 	}
 	return len(f.Site.TailCalls) > 0 && !slices.Equal(f.Site.TailCalls, []string{f.Name})
-}
-
-// around returns the bounds of the function that contains addr, from the call frame
-// information or else the symbols.
-func (c *code) around(addr uint64) (start, end uint64, ok bool) {
-	if index := c.allFrames(); index != nil {
-		if fde, ok := index.Find(addr); ok {
-			return fde.Start, fde.End, true
-		}
-	}
-	sym, ok := c.lib.file.Lookup(addr)
-	return sym.Addr, sym.Addr + sym.Size, ok && sym.Size > 0 && sym.Size < maxFunction
-}
-
-// allFrames returns the call frame information of the file, or nil if it has none. It is
-// read at the first call.
-func (c *code) allFrames() *cfi.Index {
-	if !c.indexed {
-		c.indexed = true
-		if sections, err := cfi.Sections(c.lib.file); err == nil {
-			c.index, _ = cfi.NewIndex(sections...) // broken entries are not the allocator's
-		}
-	}
-	return c.index
 }

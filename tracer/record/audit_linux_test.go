@@ -56,18 +56,16 @@ func TestAudit(t *testing.T) {
 			s := fedStream()
 			var warned strings.Builder
 			s.warn = func(format string, args ...any) { fmt.Fprintf(&warned, format, args...) }
-			s.ended = func(uint32) {}
-			s.mappings = mappings{modules: map[string]bool{}, emit: s.emit}
-			s.mappings.file, s.mappings.moved = func(process.Mapping) process.FileInfo { return process.FileInfo{} }, func(process.Mapping, process.FileInfo) {}
+			s.mappings.current = nil
 			s.mappings.add(library, 50)
-			s.roster = newRoster(threads("main"), 50)
-			s.baseline = 50
+			s.threads = newRoster(threads("main"), 50)
+			s.program.baseline = 50
 			for i, x := range append(test.before, order.Side{Kind: order.SideAudit, PID: 7, Since: 40, Seen: 100, Time: 110, Snapshot: test.maps, Threads: test.threads}) {
-				s.sides[uint64(i)] = x
+				s.sides.waiting[uint64(i)] = x
 				s.record(&order.Event{Kind: order.KindSide, Addr: uint64(i)}, &trace.Record{})
 			}
 			var lost uint64
-			for r := (trace.Record{}); s.pop(&r); {
+			for r := (trace.Record{}); s.out.pop(&r); {
 				if r.Kind == trace.KindLost {
 					lost += r.Lost.Count
 					if r.Lost.Reason != trace.LostNames || r.Lost.Since != 40 {
@@ -90,22 +88,21 @@ func TestAudit(t *testing.T) {
 func TestRecordsBeforeTheBaseline(t *testing.T) {
 	library := process.Mapping{Start: 0x2000, End: 0x4000, Inode: 1, Path: "/library", Seen: 50}
 	s := fedStream()
-	s.mappings = mappings{modules: map[string]bool{}, emit: s.emit}
-	s.mappings.file, s.mappings.moved = func(process.Mapping) process.FileInfo { return process.FileInfo{} }, func(process.Mapping, process.FileInfo) {}
+	s.mappings.current = nil
 	s.mappings.add(library, 50)
-	s.roster = newRoster([]proc.Thread{{TID: 7, Name: "new"}}, 50)
-	s.baseline = 50
-	for s.pop(&trace.Record{}) {
+	s.threads = newRoster([]proc.Thread{{TID: 7, Name: "new"}}, 50)
+	s.program.baseline = 50
+	for s.out.pop(&trace.Record{}) {
 	}
 	for i, x := range []order.Side{
 		{Kind: order.SideExec, PID: 7, TID: 7, Time: 10, Name: "old"},
 		{Kind: order.SideMap, Time: 20, Mapping: process.Mapping{Start: 0x3000, End: 0x5000, Inode: 2, Path: "/before"}},
 		{Kind: order.SideName, TID: 7, Time: 30, Name: "old"},
 	} {
-		s.sides[uint64(i)] = x
+		s.sides.waiting[uint64(i)] = x
 		s.record(&order.Event{Kind: order.KindSide, Addr: uint64(i)}, &trace.Record{})
 	}
-	for r := (trace.Record{}); s.pop(&r); {
+	for r := (trace.Record{}); s.out.pop(&r); {
 		if r.Kind == trace.KindMapping || r.Kind == trace.KindUnmapping || r.Kind == trace.KindThread {
 			t.Errorf("the trace has %+v", r)
 		}

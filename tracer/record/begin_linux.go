@@ -7,6 +7,7 @@ import (
 	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/activity"
 	"rtrace-bpf/tracer/functions"
 	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/plan"
@@ -31,63 +32,87 @@ type Baseline struct {
 // NewStream returns the stream of a plan whose probes are attached. It emits the first
 // records of the trace.
 func NewStream(p *plan.Plan, links StreamLinks) *Stream {
-	target, options := p.Target, p.Options
-	s := &Stream{
-		settings: settings{
-			functions: p.FunctionNames(), args: p.FunctionArguments(), minSize: options.MinSize,
-			backtraceAll: options.BacktraceAll, noMemory: options.NoMemory, anyAllocator: options.ChoosesNothing(),
-			pid: int32(target.PID), process: target,
-		},
-		hooks:         hooks{describeActivity: options.Activity.Record, warn: options.Warnf, ended: links.Ended, moved: links.Moved},
-		feed:          feed{moves: newMoves()},
-		waiting:       newWaiting(),
-		stacks:        stacks{byHash: map[uint64]*order.StackDef{}, checked: map[uint64]*order.StackDef{}},
-		memory:        memory{early: map[uint64]uint64{}},
-		functionCalls: functionCalls{calls: functions.NewCalls(os.Getpagesize()), describeCall: options.Functions.Record},
-		Stats:         Stats{Broken: map[string]uint64{}},
-	}
-	s.Resources = newResources(p, s.textLength)
-	if all, tables := links.Installed(); tables {
-		s.Coverage.tables = true
-		s.Coverage.installed(all, 0)
-	}
-	s.copies = newCopies(target, &options, &s.mappings)
-	if options.VerifyUnwind > 0 {
-		s.verifier = &verifier{copies: s.copies, log: options.Warnf}
+	target, options := p.Target, &p.Options
+	s := connected(int32(target.PID))
+	s.calls.functions, s.calls.minSize = p.Memory.Names(), options.MinSize
+	if options.Args {
+		s.calls.args = p.Memory.Arguments()
 	}
 	if !options.NoLive {
-		s.blocks = live.NewBlocks()
+		s.calls.blocks.blocks = live.NewBlocks()
 	}
-	s.mappings = mappings{modules: map[string]bool{}, file: target.FileInfo, moved: s.relocate, emit: func(r trace.Record) {
-		r.PID = s.pid
-		s.emit(r)
+	s.functions.describe, s.activity.describe = options.Functions.Record, options.Activity.Record
+	s.program.process, s.program.noMemory, s.program.anyAllocator = target, options.NoMemory, options.ChoosesNothing()
+	s.program.ended, s.program.moved = links.Ended, links.Moved
+	s.mappings.file, s.warn = target.FileInfo, options.Warnf
+	s.resources.begin(p, texts{s.program.pid, &s.mappings}.length)
+	if all, tables := links.Installed(); tables {
+		s.stacks.coverage.tables = true
+		s.stacks.coverage.installed(all, 0)
+	}
+	s.stacks.copies = newCopies(target, options, &s.mappings)
+	if options.VerifyUnwind > 0 {
+		s.stacks.verifier = &verifier{copies: s.stacks.copies, log: options.Warnf}
+	}
+	s.begin(options, links.Baseline)
+	return s
+}
+
+// connected returns a stream of the process pid whose parts know each other and are empty.
+func connected(pid int32) *Stream {
+	s := &Stream{Stats: Stats{Broken: map[string]uint64{}}}
+	s.feed.moves = newMoves()
+	s.sides.waiting = map[uint64]order.Side{}
+	s.mappings = mappings{modules: map[string]bool{}, moved: s.program.relocate, emit: func(r trace.Record) {
+		r.PID = pid
+		s.out.emit(r)
 	}}
-	s.begin(&options, links.Baseline)
+	s.program = program{pid: pid, stats: &s.Stats}
+	s.stacks = stacks{
+		byHash: map[uint64]*order.StackDef{}, checked: map[uint64]*order.StackDef{}, raws: map[uint64]*order.RawStack{},
+		mappings: &s.mappings, stats: &s.Stats,
+	}
+	s.heads = heads{stacks: &s.stacks, stats: &s.Stats}
+	s.calls = allocatorCalls{
+		heads: &s.heads, stats: &s.Stats,
+		blocks: liveBlocks{pid: pid, early: map[uint64]uint64{}, stats: &s.Stats},
+	}
+	s.activity = activities{pid: pid, waiting: map[uint64]activity.Event{}}
+	open := functions.NewCalls(os.Getpagesize())
+	s.resources = resources{
+		pid: pid, open: open, callers: callers{open: open, mappings: &s.mappings}, waiting: map[uint32]actions{},
+		heads: &s.heads, out: &s.out, stats: &s.Stats,
+	}
+	s.functions = functionCalls{
+		pid: pid, waiting: map[uint64]functions.Event{}, open: functions.NewCalls(os.Getpagesize()),
+		resources: &s.resources, out: &s.out,
+	}
 	return s
 }
 
 // begin emits the first records.
 func (s *Stream) begin(options *plan.Options, read func() Baseline) {
 	now, wall := order.Clock(), time.Now()
+	target := s.program.process
 	add := func(kind trace.Kind, fill func(r *trace.Record)) {
-		r := trace.Record{Kind: kind, Time: int64(now), PID: s.pid}
+		r := trace.Record{Kind: kind, Time: int64(now), PID: s.program.pid}
 		fill(&r)
-		s.emit(r)
+		s.out.emit(r)
 	}
 	add(trace.KindHeader, func(r *trace.Record) {
 		r.Header = trace.Header{
-			Arch: s.process.Machine.Uname(), PointerSize: int(s.process.Machine.Word), Clock: trace.ClockMonotonic,
+			Arch: target.Machine.Uname(), PointerSize: int(target.Machine.Word), Clock: trace.ClockMonotonic,
 			WallTime: wall.UnixNano(), ClockTime: int64(now), Origin: options.Origin, Ends: true,
 		}
 	})
 	add(trace.KindProcess, func(r *trace.Record) {
-		r.Process = s.process.Origin()
+		r.Process = target.Origin()
 		r.Process.WallTime, r.Process.Depth = wall.UnixNano(), options.Depth
 	})
 	s.beginModules(options, add)
 	first := read()
-	s.baseline = first.Time
-	s.roster = newRoster(first.Threads, s.baseline)
+	s.program.baseline = first.Time
+	s.threads = newRoster(first.Threads, first.Time)
 	for _, thread := range first.Threads {
 		add(trace.KindThread, func(r *trace.Record) {
 			r.TID, r.Thread.Name = int32(thread.TID), thread.Name
@@ -95,11 +120,11 @@ func (s *Stream) begin(options *plan.Options, read func() Baseline) {
 	}
 	s.Stats.Unprobed = len(first.Mappings) > 0 // until an allocator is found: the process may have executed another program since the plan was made
 	for _, m := range first.Mappings {
-		m.Seen = s.baseline
+		m.Seen = first.Time
 		s.mappings.add(m, now)
 	}
 	if options.HeapGrowth {
-		s.heap = readHeap(s.process)
+		s.heap = readHeap(target)
 	}
 	for _, region := range s.heap.Regions {
 		add(trace.KindHeapGrow, func(r *trace.Record) {
@@ -130,8 +155,8 @@ func (s *Stream) beginModules(options *plan.Options, add func(kind trace.Kind, f
 			r.Resource = trace.Resource{ID: MemoryResource, Type: "memory", Desc: "memory allocation in bytes"}
 		})
 	}
-	if s.Resources.recorder != nil {
-		for _, resource := range s.Resources.recorder.Resources() {
+	if s.resources.recorder != nil {
+		for _, resource := range s.resources.recorder.Resources() {
 			add(trace.KindResource, func(r *trace.Record) { r.Resource = resource })
 		}
 	}

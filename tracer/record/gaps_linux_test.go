@@ -12,7 +12,7 @@ import (
 // of its records, whatever gaps there are. Counted losses make no block unknown.
 func TestStatsAcrossGaps(t *testing.T) {
 	s := fedStream()
-	s.blocks, s.pid = live.NewBlocks(), 7
+	s.calls.blocks.blocks = live.NewBlocks()
 	readers := live.NewBlocks()
 	next := uint64(1)
 	pass := func(e order.Event) {
@@ -22,13 +22,13 @@ func TestStatsAcrossGaps(t *testing.T) {
 			r.Call.Resource = MemoryResource
 			readers.Add(&r)
 		}
-		for s.pop(&r) {
+		for s.out.pop(&r) {
 			readers.Add(&r)
 		}
 	}
 	side := func(x order.Side) {
 		x.PID = 7
-		s.sides[next] = x
+		s.sides.waiting[next] = x
 		pass(order.Event{Kind: order.KindSide, Addr: next})
 		next++
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"rtrace-bpf/internal/linux/proc"
+	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/process"
 )
@@ -28,6 +29,19 @@ func (h *Heap) Includes(e *order.Event) bool {
 		}
 	}
 	return false
+}
+
+// grown makes a record of heap growth, unless the Regions, which the trace began with,
+// contain it.
+func (h *Heap) grown(e *order.Event, r *trace.Record) bool {
+	if h.Includes(e) {
+		return false
+	}
+	*r = trace.Record{
+		Kind: trace.KindHeapGrow, Time: int64(e.Time), PID: int32(e.PID), TID: int32(e.TID), CPU: int32(e.CPU) + 1,
+		HeapGrow: trace.HeapGrow{Address: e.Addr, Size: e.Size},
+	}
+	return true
 }
 
 // readHeap finds the allocator's memory. The result is empty if the process has ended.

@@ -30,18 +30,15 @@ func TestLateSides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fedStream()
-			s.ended = func(uint32) {}
-			s.mappings.modules, s.mappings.emit = map[string]bool{}, s.emit
-			s.mappings.file, s.mappings.moved = func(process.Mapping) process.FileInfo { return process.FileInfo{} }, func(process.Mapping, process.FileInfo) {}
 			s.mappings.current = append(s.mappings.current, process.Mapping{Start: 0x1000, End: 0x2000, Inode: 3, Seen: 60})
-			s.byHash[7] = &order.StackDef{Hash: 7, Frames: []uint64{0x1000, 0x2800}, End: object.ProbeStackEndSTACK_COMPLETE}
+			s.stacks.byHash[7] = &order.StackDef{Hash: 7, Frames: []uint64{0x1000, 0x2800}, End: object.ProbeStackEndSTACK_COMPLETE}
 			for _, time := range []uint64{100, 200} {
 				s.record(&order.Event{Kind: order.KindAlloc, Stack: 7, Time: time}, &trace.Record{})
 			}
-			s.sides[0] = test.side
+			s.sides.waiting[0] = test.side
 			s.record(&order.Event{Kind: order.KindSide}, &trace.Record{})
 			lost := uint64(0)
-			for r := (trace.Record{}); s.pop(&r); {
+			for r := (trace.Record{}); s.out.pop(&r); {
 				if r.Kind == trace.KindLost {
 					lost += r.Lost.Count
 				}

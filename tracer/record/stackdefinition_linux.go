@@ -6,11 +6,36 @@ import (
 	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/object"
 	"rtrace-bpf/tracer/order"
+	"rtrace-bpf/tracer/process"
 )
+
+// stacks holds the stacks of calls, and what checks them.
+type stacks struct {
+	byHash   map[uint64]*order.StackDef
+	checked  map[uint64]*order.StackDef // by ID
+	raws     map[uint64]*order.RawStack // by ID, until their place in the order comes
+	coverage Coverage
+	mappings *mappings
+	copies   *copies
+	verifier *verifier // nil if no stacks are checked
+	stats    *Stats
+}
+
+// add adds the stacks of a batch.
+func (s *stacks) add(defs []order.StackDef, raws []order.RawStack) {
+	for i := range defs {
+		def := defs[i]
+		s.byHash[def.Hash] = &def
+	}
+	for i := range raws {
+		raw := raws[i]
+		s.raws[raw.ID] = &raw
+	}
+}
 
 // describe fills in the stack with a hash and returns its definition, or nil if the
 // definition was lost.
-func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
+func (s *stacks) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	def := s.byHash[hash]
 	if def == nil {
 		to.End, to.Reason = trace.StackFailed, "lost"
@@ -22,8 +47,8 @@ func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	to.End, to.Reason = stackEnd(def.End)
 	if late {
 		delete(s.byHash, hash) // no other event has it
-	} else if s.Coverage.Doubtful() {
-		s.Coverage.limit(to)
+	} else if s.coverage.Doubtful() {
+		s.coverage.limit(to)
 	}
 	return def
 }
@@ -32,7 +57,7 @@ func (s *Stream) describe(hash uint64, to *trace.Stack) *order.StackDef {
 // pointer leads to words that look like frames, so settle cuts a stack at its first use,
 // at the first frame that is not code. Stacks with the same frames and end then share one
 // definition.
-func (s *Stream) settle(def *order.StackDef) *order.StackDef {
+func (s *stacks) settle(def *order.StackDef) *order.StackDef {
 	if def.ID != 0 {
 		return def
 	}
@@ -52,10 +77,10 @@ func (s *Stream) settle(def *order.StackDef) *order.StackDef {
 
 // cut ends a stack before the first frame that is not code, and after the first frame
 // that had no table yet.
-func (s *Stream) cut(def *order.StackDef) {
+func (s *stacks) cut(def *order.StackDef) {
 	for i, addr := range def.Frames[1:] {
 		inCode := s.mappings.code(addr)
-		if inCode && s.Coverage.Trusts(def.Frames[i], s.mappings.inFile(def.Frames[i])) {
+		if inCode && s.coverage.Trusts(def.Frames[i], s.mappings.inFile(def.Frames[i])) {
 			continue
 		}
 		def.Frames = slices.Clone(def.Frames[:i+1])
@@ -91,17 +116,35 @@ func stackEnd(end object.ProbeStackEnd) (trace.StackEnd, string) {
 }
 
 // raw handles a raw stack. The event that refers to it comes next, or came before.
-func (s *Stream) raw(id uint64) {
+func (s *stacks) raw(id uint64) {
 	raw := s.raws[id]
 	delete(s.raws, id)
 	switch {
 	case raw == nil:
 	case raw.Late:
 		s.byHash[raw.Hash] = s.copies.late(raw)
-		s.Stats.Late++
-	case s.verifier != nil && !s.Coverage.Doubtful():
+		s.stats.Late++
+	case s.verifier != nil && !s.coverage.Doubtful():
 		if def := s.byHash[raw.Hash]; def != nil {
 			s.verifier.check(raw, s.settle(def))
 		}
+	}
+}
+
+// usedIn reports whether the stack of a call after time has a frame in m.
+func (s *stacks) usedIn(m process.Mapping, time uint64) bool {
+	for _, def := range s.checked {
+		if def.Used > time && slices.ContainsFunc(def.Frames, m.Contains) {
+			return true
+		}
+	}
+	return false
+}
+
+// count adds the counts of stacks to all.
+func (s *stacks) count(all *Stats) {
+	all.DistinctStacks = len(s.checked)
+	if v := s.verifier; v != nil {
+		all.Verified, all.VerifyDiffers = v.checked, v.differs
 	}
 }

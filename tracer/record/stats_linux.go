@@ -57,21 +57,10 @@ func (s *Stats) Losses() uint64 {
 	return n
 }
 
-// Summary returns the counts up to now. The caller owns the result.
-func (s *Stream) Summary() Stats {
-	all := s.Stats
+// clone returns a copy that shares nothing with s.
+func (s *Stats) clone() Stats {
+	all := *s
 	all.Broken = maps.Clone(all.Broken)
-	if s.noMemory {
-		all.Unprobed, all.WasUnprobed = false, false // no allocator is traced at all
-	}
-	all.Resources = slices.Clone(s.Resources.counts)
-	all.DistinctStacks = len(s.checked)
-	if v := s.verifier; v != nil {
-		all.Verified, all.VerifyDiffers = v.checked, v.differs
-	}
-	if s.blocks != nil {
-		all.LiveBlocks, all.LiveBytes = s.blocks.Live()
-		all.UnknownBlocks, all.UnknownBytes = s.blocks.Unknown()
-	}
+	all.Resources = slices.Clone(all.Resources)
 	return all
 }

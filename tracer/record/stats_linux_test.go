@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer/functions"
 	"rtrace-bpf/tracer/object"
 	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/plan"
@@ -15,17 +14,15 @@ import (
 // fedStream returns a stream without a kernel; the test makes its events. All addresses
 // below 0x10000 are code.
 func fedStream() *Stream {
-	s := &Stream{
-		settings: settings{functions: []string{"malloc"}},
-		stacks:   stacks{byHash: map[uint64]*order.StackDef{}, checked: map[uint64]*order.StackDef{}},
-		waiting:  newWaiting(), feed: feed{moves: newMoves()},
-		functionCalls: functionCalls{calls: functions.NewCalls(4096)},
-		Resources:     Resources{calls: functions.NewCalls(4096), waiting: map[uint32]actions{}},
-		roster:        newRoster(nil, 0), hooks: hooks{warn: func(string, ...any) {}},
-		Stats: Stats{Broken: map[string]uint64{}},
-	}
+	s := connected(7)
+	s.calls.functions = []string{"malloc"}
+	s.threads = newRoster(nil, 0)
+	s.warn = func(string, ...any) {}
+	s.program.ended = func(uint32) {}
+	s.mappings.file = func(process.Mapping) process.FileInfo { return process.FileInfo{} }
+	s.mappings.moved = func(process.Mapping, process.FileInfo) {}
 	s.mappings.current = []process.Mapping{{Start: 0, End: 0x10000}}
-	s.copies = newCopies(&process.Target{Machine: &process.Machines[0]}, &plan.Options{Depth: 8, Unwind: plan.UnwindEH}, &s.mappings)
+	s.stacks.copies = newCopies(&process.Target{Machine: &process.Machines[0]}, &plan.Options{Depth: 8, Unwind: plan.UnwindEH}, &s.mappings)
 	return s
 }
 
@@ -60,7 +57,7 @@ func TestStatsOfStacks(t *testing.T) {
 		{11, object.ProbeStackEndSTACK_HELPER, true},
 	} {
 		hash := uint64(n + 1)
-		stream.byHash[hash] = &order.StackDef{Hash: hash, Frames: frames(hash), End: def.end, FramePointer: def.framePointer}
+		stream.stacks.byHash[hash] = &order.StackDef{Hash: hash, Frames: frames(hash), End: def.end, FramePointer: def.framePointer}
 		for range def.calls {
 			stream.passAlloc(hash)
 		}
@@ -100,13 +97,13 @@ func TestStatsOfDistinctStacks(t *testing.T) {
 	for hash, end := range map[uint64]object.ProbeStackEnd{
 		1: object.ProbeStackEndSTACK_COMPLETE, 2: object.ProbeStackEndSTACK_COMPLETE, 3: object.ProbeStackEndSTACK_TRUNCATED,
 	} {
-		stream.byHash[hash] = &order.StackDef{Hash: hash, Frames: []uint64{0x1000, 0x2000}, End: end}
+		stream.stacks.byHash[hash] = &order.StackDef{Hash: hash, Frames: []uint64{0x1000, 0x2000}, End: end}
 		stream.passAlloc(hash)
 	}
 	if n := stream.Summary().DistinctStacks; n != 2 {
 		t.Errorf("%d stacks, want 2", n)
 	}
-	if defs := stream.byHash; defs[1] != defs[2] || defs[1] == defs[3] {
+	if defs := stream.stacks.byHash; defs[1] != defs[2] || defs[1] == defs[3] {
 		t.Error("equal stacks have two definitions, or different stacks share one")
 	}
 }
@@ -118,7 +115,7 @@ func TestStatsOfLateStacks(t *testing.T) {
 	for n := range uint64(len(raw.Regs.R)) {
 		raw.Regs.Set(n, 0x500000) // not in code
 	}
-	stream.raws[5] = raw
+	stream.stacks.raws[5] = raw
 	for range 2 { // the second time the copy is gone
 		stream.record(&order.Event{Kind: order.KindRaw, Addr: 5}, &trace.Record{})
 	}
@@ -137,23 +134,23 @@ func TestStatsOfLateStacks(t *testing.T) {
 // The verifier checks stacks only while no table may be wrong.
 func TestStatsOfCheckedStacks(t *testing.T) {
 	s := fedStream()
-	s.Coverage.tables = true
-	s.verifier = &verifier{copies: s.copies, log: t.Logf}
+	s.stacks.coverage.tables = true
+	s.stacks.verifier = &verifier{copies: s.stacks.copies, log: t.Logf}
 	check := func() {
 		raw := &order.RawStack{ID: 1, Hash: 7}
 		for n := range uint64(len(raw.Regs.R)) {
 			raw.Regs.Set(n, 0x500000)
 		}
-		s.raws[1] = raw
-		s.byHash[7] = &order.StackDef{Hash: 7, Frames: []uint64{0x400000}, End: object.ProbeStackEndSTACK_NO_RULE}
+		s.stacks.raws[1] = raw
+		s.stacks.byHash[7] = &order.StackDef{Hash: 7, Frames: []uint64{0x400000}, End: object.ProbeStackEndSTACK_NO_RULE}
 		s.record(&order.Event{Kind: order.KindRaw, Addr: 1}, &trace.Record{})
 	}
-	s.Coverage.replaced(10)
+	s.stacks.coverage.replaced(10)
 	check()
 	if got := s.Summary(); got.Verified != 0 || got.VerifyDiffers != 0 {
 		t.Errorf("after an exec %d were checked, %d differ", got.Verified, got.VerifyDiffers)
 	}
-	s.Coverage.installed(nil, 11)
+	s.stacks.coverage.installed(nil, 11)
 	check()
 	if got := s.Summary(); got.Verified != 1 || got.VerifyDiffers != 1 {
 		t.Errorf("%d checked, %d differ, want 1 each", got.Verified, got.VerifyDiffers)
@@ -164,7 +161,7 @@ func TestStatsOfCheckedStacks(t *testing.T) {
 func TestStatsOfWork(t *testing.T) {
 	stream := fedStream()
 	for n := range uint64(2) {
-		stream.sides[n] = order.Side{Kind: order.SideWork, Work: order.Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
+		stream.sides.waiting[n] = order.Side{Kind: order.SideWork, Work: order.Work{Walks: n + 1, Searches: n + 2, Unchecked: n + 3}}
 		stream.record(&order.Event{Kind: order.KindSide, Addr: n}, &trace.Record{})
 	}
 	stream.record(&order.Event{Kind: order.KindRaw, Addr: 123}, &trace.Record{})

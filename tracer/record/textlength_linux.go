@@ -19,11 +19,17 @@ const (
 	maxLength = 64 << 20
 )
 
-// textLength returns the number of characters, of unit bytes each, of the text at addr in
+// texts finds texts in the memory of a process.
+type texts struct {
+	pid      int32
+	mappings *mappings
+}
+
+// length returns the number of characters, of unit bytes each, of the text at addr in
 // the process. If the process's memory cannot be read, it looks in the files that the
 // process had mapped, which contain constant texts.
-func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.pid))
+func (t texts) length(addr uint64, unit int) (uint64, bool) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.pid))
 	if err == nil {
 		defer memory.Close()
 		if length, ok := lengthIn(memory, int64(addr), unit); ok {
@@ -31,7 +37,7 @@ func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
 		}
 	}
 	// Constants are mapped before or after the code of their file.
-	all := s.mappings.current
+	all := t.mappings.current
 	i, _ := slices.BinarySearchFunc(all, addr, func(m process.Mapping, addr uint64) int {
 		if m.Start <= addr {
 			return -1
@@ -46,7 +52,7 @@ func (s *Stream) textLength(addr uint64, unit int) (uint64, bool) {
 	return 0, false
 }
 
-// lengthAt is textLength for a constant in a mapping's file.
+// lengthAt is texts.length for a constant in a mapping's file.
 func lengthAt(m *process.Mapping, addr uint64, unit int) (uint64, bool) {
 	file, err := os.Open(m.Path)
 	if err != nil {

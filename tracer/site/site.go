@@ -69,7 +69,7 @@ const (
 
 var costNames = [...]string{"refused", "single-step", "emulated", "nop-optimised"}
 
-// String returns the name of the class in the output of --dry-run.
+// String returns the name of the class in the output of rtrace-bpf plan.
 func (c Cost) String() string {
 	if int(c) < len(costNames) {
 		return costNames[c]

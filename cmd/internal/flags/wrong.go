@@ -122,10 +122,21 @@ func unknown(all *pflag.FlagSet, e *pflag.NotExistError) error {
 			names = append(names, f.Name)
 		}
 	})
-	if meant := cli.Nearest(written, names); meant != "" {
-		return fmt.Errorf("unknown flag %s; did you mean --%s?", cli.Word(given), meant)
+	return &UnknownError{Flag: given, Meant: cli.Nearest(written, names)}
+}
+
+// UnknownError is the error of a flag that does not exist.
+type UnknownError struct {
+	Flag  string // as it was written, with its hyphens and without a value
+	Meant string // long name of the flag that was probably meant; may be empty
+}
+
+// Error returns the flag, and the one that was probably meant.
+func (e *UnknownError) Error() string {
+	if e.Meant != "" {
+		return fmt.Sprintf("unknown flag %s; did you mean --%s?", cli.Word(e.Flag), e.Meant)
 	}
-	return fmt.Errorf("unknown flag %s", cli.Word(given))
+	return "unknown flag " + cli.Word(e.Flag)
 }
 
 // oneHyphen returns the error of a long name with one hyphen, such as -pid, which the

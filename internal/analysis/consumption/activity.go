@@ -2,46 +2,44 @@ package consumption
 
 import "fmt"
 
-// slicing is the division of the axis in the activity report. Each value is the
-// sum over a slice; there are two values per slice.
-type slicing struct {
+// activity is the report of what is allocated and freed in a slice of the axis. Each value
+// is the sum over a slice; there are two values per slice.
+type activity struct {
+	*plot
 	width, step int64
-	n           int64 // number of values; the last one is after the last call
-
-	// For legacy mode, in which all resources and contexts share the steps:
-	now  int64 // position of the last value
-	most uint64
+	n           int64  // number of values; the last one is after the last call
+	most        uint64 // bytes of a value; the marks of peaks are a bit higher
+	now         int64  // position of the last value in legacy mode, in which all resources and contexts share the steps
 }
 
 // maxValues bounds the number of values of all resources and contexts.
 const maxValues = 1 << 22
 
-// setSlice determines the slice.
-func (u *Usage) setSlice(kinds int) error {
-	if !u.options.Reports.Has(Activity) {
+// divide determines the slice for a number of types of resources.
+func (a *activity) divide(kinds int) error {
+	if !a.options.Reports.Has(Activity) {
 		return nil
 	}
-	s := &u.slices
-	s.width = u.options.Slice
+	a.width = a.options.Slice
 	switch {
-	case u.options.Legacy:
-		if s.width == 0 {
-			s.width = 200 * millisecond
+	case a.options.Legacy:
+		if a.width == 0 {
+			a.width = 200 * millisecond
 		}
-		s.width = round(s.width/millisecond) * millisecond
-		s.step = max(1, s.width/millisecond/2) * millisecond
+		a.width = round(a.width/millisecond) * millisecond
+		a.step = max(1, a.width/millisecond/2) * millisecond
 		return nil
-	case s.width == 0:
-		s.width = round(u.span.Duration() / 20)
-		if s.width == 0 && !u.span.Calls {
-			s.width = 200 * millisecond
+	case a.width == 0:
+		a.width = round(a.span.Duration() / 20)
+		if a.width == 0 && !a.span.Calls {
+			a.width = 200 * millisecond
 		}
 	}
-	s.width = max(2, s.width+s.width%2)
-	s.step = s.width / 2
-	s.n = u.span.Duration()/s.step + 1
-	if parts := int64(kinds * (len(u.contexts) + 2)); s.n > maxValues/max(1, parts) {
-		return fmt.Errorf("a slice of %s makes %d values; the limit is %d", u.length(s.width), s.n, maxValues/max(1, parts))
+	a.width = max(2, a.width+a.width%2)
+	a.step = a.width / 2
+	a.n = a.span.Duration()/a.step + 1
+	if parts := int64(kinds * (len(a.contexts) + 2)); a.n > maxValues/max(1, parts) {
+		return fmt.Errorf("a slice of %s makes %d values; the limit is %d", a.length(a.width), a.n, maxValues/max(1, parts))
 	}
 	return nil
 }
@@ -55,9 +53,6 @@ func round(v int64) int64 {
 	}
 	return v * power
 }
-
-// Slice returns the length of the slices of the activity report.
-func (u *Usage) Slice() int64 { return u.slices.width }
 
 // step is the calls between two values.
 type step struct {
@@ -79,15 +74,15 @@ type Rate struct {
 	Found bool
 }
 
-// activity counts a call in the activity report.
-func (u *Usage) activity(e *event, alloc bool) {
-	if u.options.Legacy {
-		u.legacyActivity(e, alloc)
+// add counts a call.
+func (a *activity) add(e *event, alloc bool) {
+	if a.options.Legacy {
+		a.addLegacy(e, alloc)
 		return
 	}
-	n := (e.at - u.span.First) / u.slices.step
-	for _, p := range u.in(e.kind, e.context) {
-		u.beginActivity(e.kind, p)
+	n := (e.at - a.span.First) / a.step
+	for _, p := range e.kind.in(a.contexts, e.context) {
+		a.begin(e.kind, p)
 		for int64(len(p.steps)) <= n {
 			p.steps = append(p.steps, step{})
 		}
@@ -104,8 +99,8 @@ func (s *step) add(e *event, alloc bool) {
 	}
 }
 
-// beginActivity begins the series of a part.
-func (u *Usage) beginActivity(k *Kind, p *Part) {
+// begin begins the series of a part.
+func (a *activity) begin(k *Kind, p *Part) {
 	if p.timed {
 		return
 	}
@@ -114,68 +109,68 @@ func (u *Usage) beginActivity(k *Kind, p *Part) {
 		name   string
 		series *int
 	}{{"rate", &p.series.rate}, {"allocs", &p.series.allocs}, {"frees", &p.series.frees}} {
-		*s.series = u.sink.Begin(Activity, heading(k.Type+" ("+s.name+":"+p.Context.Name+")"))
+		*s.series = a.sink.Begin(Activity, heading(k.Type+" ("+s.name+":"+p.Context.Name+")"))
 	}
-	newCurve := func() *Curve { return newCurve(u.options.Columns, u.activityWidth()) }
+	newCurve := func() *Curve { return newCurve(a.options.Columns, a.axis()) }
 	p.Rate, p.Allocs, p.Frees = newCurve(), newCurve(), newCurve()
 }
 
-// activityWidth returns the width of the curves of the activity report, which
-// begin one step after the first call.
-func (u *Usage) activityWidth() int64 { return later(u.span.Duration(), u.slices.step) }
+// axis returns the width of the axis of the curves, which begin one step after the first
+// call.
+func (a *activity) axis() int64 { return later(a.span.Duration(), a.step) }
 
 // value records a value of a part, at the end of a slice.
-func (u *Usage) value(p *Part, at int64, sum step) {
-	place := at - u.span.First
-	u.point(p.Rate, p.series.rate, at, place, sum.bytes)
-	u.point(p.Allocs, p.series.allocs, at, place, sum.allocs)
-	u.point(p.Frees, p.series.frees, at, place, sum.frees)
-	u.slices.most = max(u.slices.most, sum.bytes)
+func (a *activity) value(p *Part, at int64, sum step) {
+	place := at - a.span.First
+	a.point(p.Rate, p.series.rate, at, place, sum.bytes)
+	a.point(p.Allocs, p.series.allocs, at, place, sum.allocs)
+	a.point(p.Frees, p.series.frees, at, place, sum.frees)
+	a.most = max(a.most, sum.bytes)
 }
 
-// activityEnd records the values and writes the marks of the peaks.
-func (u *Usage) activityEnd() {
-	if u.options.Legacy {
-		u.legacyActivityEnd()
+// finish records the values and writes the marks of the peaks.
+func (a *activity) finish() {
+	if a.options.Legacy {
+		a.finishLegacy()
 	} else {
-		for _, k := range u.Kinds() {
+		for _, k := range a.Kinds() {
 			for _, p := range k.Everything() {
-				u.values(k, p)
+				a.values(k, p)
 			}
 		}
 	}
-	for _, k := range u.Kinds() {
+	for _, k := range a.Kinds() {
 		for _, m := range []struct {
 			name string
 			rate Rate
 		}{{"rate", k.Rates.Bytes}, {"allocs", k.Rates.Allocs}, {"frees", k.Rates.Frees}} {
-			name := k.Type + " (peak " + m.name + ":" + u.text(m.rate.At)
+			name := k.Type + " (peak " + m.name + ":" + a.text(m.rate.At)
 			switch {
-			case u.options.Legacy: // the original forgets the parenthesis, and marks 0 if there is no peak
+			case a.options.Legacy: // the original forgets the parenthesis, and marks 0 if there is no peak
 			case !m.rate.Found:
 				continue
 			default:
 				name += ")"
 			}
-			u.mark(Activity, name, m.rate.At, u.slices.most)
+			a.mark(Activity, name, m.rate.At, a.most)
 		}
 	}
 }
 
 // values records all values of a part.
-func (u *Usage) values(k *Kind, p *Part) {
+func (a *activity) values(k *Kind, p *Part) {
 	if !p.timed {
 		return
 	}
 	var before step
-	for i := range u.slices.n {
+	for i := range a.n {
 		var now step
 		if i < int64(len(p.steps)) {
 			now = p.steps[i]
 		}
 		sum := step{before.bytes + now.bytes, before.allocs + now.allocs, before.frees + now.frees}
-		at := later(u.span.First, later(i*u.slices.step, u.slices.step))
-		u.value(p, at, sum)
+		at := later(a.span.First, later(i*a.step, a.step))
+		a.value(p, at, sum)
 		if p == k.all {
 			k.Rates.see(sum, at)
 		}

@@ -13,29 +13,29 @@ type legacyCall struct {
 	alloc bool
 }
 
-// legacyActivity counts a call like the original: the first call after the time
+// addLegacy counts a call like the original: the first call after the time
 // of the next value records that value, only for its own resource and context,
 // and advances by one step, however late it is. The peaks then include that
 // call, too.
-func (u *Usage) legacyActivity(e *event, alloc bool) {
-	before := u.slices.now
-	for i, p := range u.in(e.kind, e.context) {
+func (a *activity) addLegacy(e *event, alloc bool) {
+	before := a.now
+	for i, p := range e.kind.in(a.contexts, e.context) {
 		if p.legacy == nil {
 			p.legacy = new(legacyPart)
 		}
-		u.beginActivity(e.kind, p)
-		if u.slices.now == 0 {
-			u.slices.now = e.at
+		a.begin(e.kind, p)
+		if a.now == 0 {
+			a.now = e.at
 		}
-		if next := later(u.slices.now, u.slices.step); next <= e.at {
-			p.legacy.leave(next - u.slices.width)
-			u.value(p, next, p.legacy.sum)
-			u.slices.now = next
+		if next := later(a.now, a.step); next <= e.at {
+			p.legacy.leave(next - a.width)
+			a.value(p, next, p.legacy.sum)
+			a.now = next
 		}
 		p.legacy.sum.add(e, alloc)
 		p.legacy.calls = append(p.legacy.calls, legacyCall{e.at, e.size, alloc})
-		if i == 0 && u.slices.now != before {
-			e.kind.Rates.see(p.legacy.sum, u.slices.now)
+		if i == 0 && a.now != before {
+			e.kind.Rates.see(p.legacy.sum, a.now)
 		}
 	}
 }
@@ -54,17 +54,17 @@ func (l *legacyPart) leave(begin int64) {
 	l.calls = l.calls[n:]
 }
 
-// legacyActivityEnd records the last value of each part.
-func (u *Usage) legacyActivityEnd() {
-	at := later(u.slices.now, u.slices.step)
-	for _, k := range u.Kinds() {
+// finishLegacy records the last value of each part.
+func (a *activity) finishLegacy() {
+	at := later(a.now, a.step)
+	for _, k := range a.Kinds() {
 		if k.all == nil || k.all.legacy == nil {
 			continue
 		}
 		for _, p := range k.Everything() {
 			if p.legacy != nil {
-				p.legacy.leave(at - u.slices.width)
-				u.value(p, at, p.legacy.sum)
+				p.legacy.leave(at - a.width)
+				a.value(p, at, p.legacy.sum)
 			}
 		}
 		k.Rates.see(k.all.legacy.sum, at)

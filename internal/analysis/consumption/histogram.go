@@ -1,30 +1,10 @@
 package consumption
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"rtrace-bpf/internal/live"
 )
-
-// SizeCount is the number of blocks of a size.
-type SizeCount struct {
-	Size, Allocated, Freed uint64
-}
-
-// Unfreed returns the number of them that were not freed.
-func (s *SizeCount) Unfreed() uint64 { return s.Allocated - s.Freed }
-
-// Sizes returns the allocated sizes, the smallest first.
-func (k *Kind) Sizes() []SizeCount {
-	out := make([]SizeCount, 0, len(k.sizes))
-	for _, s := range k.sizes {
-		out = append(out, *s)
-	}
-	slices.SortFunc(out, func(a, b SizeCount) int { return cmp.Compare(a.Size, b.Size) })
-	return out
-}
 
 // Summary is the histogram's summary of some blocks of a type of resource.
 type Summary struct {
@@ -34,8 +14,8 @@ type Summary struct {
 
 // Summaries returns the summaries of the freed blocks, the unfreed blocks, and
 // both.
-func (u *Usage) Summaries(k *Kind) (freed, unfreed, both Summary) {
-	sizes, legacy := k.Sizes(), u.options.Legacy
+func (p *plot) Summaries(k *Kind) (freed, unfreed, both Summary) {
+	sizes, legacy := k.Sizes(), p.options.Legacy
 	sum := func(count func(*SizeCount) uint64) Summary {
 		s := Summary{Median: median(sizes, count, legacy)}
 		for i := range sizes {
@@ -90,24 +70,29 @@ func median(sizes []SizeCount, count func(*SizeCount) uint64, legacy bool) uint6
 	return middle/2 + other/2 + (middle%2+other%2)/2
 }
 
-// histogramEnd writes the series of both histograms.
-func (u *Usage) histogramEnd() {
+// histograms is the reports of the sizes of blocks.
+type histograms struct {
+	*plot
+}
+
+// finish writes the series of both histograms.
+func (h histograms) finish() {
 	for _, report := range []Report{Count, Size} {
-		if !u.options.Reports.Has(report) {
+		if !h.options.Reports.Has(report) {
 			continue
 		}
-		for _, k := range u.Kinds() {
+		for _, k := range h.Kinds() {
 			name := "size"
-			if len(u.Kinds()) > 1 {
+			if len(h.Kinds()) > 1 {
 				name = fmt.Sprintf("size of %s", k.Type)
 			}
-			n := u.sink.Begin(report, name)
+			n := h.sink.Begin(report, name)
 			for _, s := range k.Sizes() {
 				bytes := uint64(1)
 				if report == Size {
 					bytes = s.Size
 				}
-				u.sink.Row(n, s.Size, s.Unfreed()*bytes, s.Freed*bytes)
+				h.sink.Row(n, s.Size, s.Unfreed()*bytes, s.Freed*bytes)
 			}
 		}
 	}

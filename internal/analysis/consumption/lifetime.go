@@ -47,6 +47,12 @@ type Mask struct {
 	series  int
 }
 
+// lifetimes is the report of when each block was allocated and freed.
+type lifetimes struct {
+	*plot
+	lines uint64 // so far
+}
+
 // livesOf returns the Lives of a kind.
 func livesOf(k *Kind) *Lives {
 	if k.Lives == nil {
@@ -55,37 +61,37 @@ func livesOf(k *Kind) *Lives {
 	return k.Lives
 }
 
-// line adds the lifetime of a block, which ends at the given positions.
-func (u *Usage) line(k *Kind, id, size uint64, born life, at, place int64) {
+// add adds the lifetime of a block, which ends at the given positions.
+func (t *lifetimes) add(k *Kind, id, size uint64, born life, at, place int64) {
 	l := livesOf(k)
-	m := u.mask(k, l, born.context)
+	m := t.mask(k, l, born.context)
 	write := func(series int) {
-		u.sink.Point(series, born.at, size)
-		u.sink.Point(series, at, size)
-		u.sink.Break(series)
+		t.sink.Point(series, born.at, size)
+		t.sink.Point(series, at, size)
+		t.sink.Break(series)
 	}
 	write(m.series)
-	width := uint64(u.span.Width()) + 1
+	width := uint64(t.span.Width()) + 1
 	m.draw(size, column(born.place, m.columns, width), column(place, m.columns, width))
-	if u.lines++; u.lines <= MaxLines {
+	if t.lines++; t.lines <= MaxLines {
 		l.Lines = append(l.Lines, Line{id, size, born.context, born.place, place})
-		write(u.sink.Begin(Lifetime, heading(fmt.Sprintf("%s (0x%x)", k.Type, id))))
+		write(t.sink.Begin(Lifetime, heading(fmt.Sprintf("%s (0x%x)", k.Type, id))))
 	}
 }
 
-func (u *Usage) mask(k *Kind, l *Lives, context uint32) *Mask {
-	others := !u.options.Legacy && len(l.Masks) >= maxMasks
+func (t *lifetimes) mask(k *Kind, l *Lives, context uint32) *Mask {
+	others := !t.options.Legacy && len(l.Masks) >= maxMasks
 	for _, m := range l.Masks {
 		if m.Context == context && !m.Others || m.Others && others {
 			return m
 		}
 	}
-	m := &Mask{Context: context, rows: make(map[uint64][]uint64), columns: fit(u.options.Columns, u.span.Width())}
+	m := &Mask{Context: context, rows: make(map[uint64][]uint64), columns: fit(t.options.Columns, t.span.Width())}
 	name := fmt.Sprintf(`%s (\\@%x)`, k.Type, context)
 	if others {
 		m.Others, name = true, k.Type+" (others)"
 	}
-	m.series = u.sink.Begin(Lifetime, heading(name))
+	m.series = t.sink.Begin(Lifetime, heading(name))
 	l.Masks = append(l.Masks, m)
 	return m
 }
@@ -165,55 +171,52 @@ func runs(set []uint64, n int) (out [][2]int) {
 }
 
 // flush ends the lines of all live blocks.
-func (u *Usage) flush(at, place int64) {
-	if !u.options.Reports.Has(Lifetime) {
-		return
-	}
-	left := make([]live.Entry, 0, u.table.Len())
-	for e := range u.table.All() {
+func (t *lifetimes) flush(table *live.Table, lives *live.Values[life], at, place int64) {
+	left := make([]live.Entry, 0, table.Len())
+	for e := range table.All() {
 		left = append(left, e)
 	}
 	slices.SortFunc(left, func(a, b live.Entry) int {
 		if c := cmp.Compare(a.Resource, b.Resource); c != 0 {
-			if u.options.Legacy {
-				return cmp.Compare(u.kinds[a.Resource].Type, u.kinds[b.Resource].Type)
+			if t.options.Legacy {
+				return cmp.Compare(t.kinds[a.Resource].Type, t.kinds[b.Resource].Type)
 			}
 			return c
 		}
 		return cmp.Compare(a.ID, b.ID)
 	})
 	for _, e := range left {
-		u.line(u.kinds[e.Resource], e.ID, e.Size, *u.lives.At(e.Value), at, place)
+		t.add(t.kinds[e.Resource], e.ID, e.Size, *lives.At(e.Value), at, place)
 	}
 }
 
-// lifetimeEnd writes the lines of the average and the median.
-func (u *Usage) lifetimeEnd() {
-	from, to := u.span.First, u.span.Last
-	if u.options.Legacy {
+// finish writes the lines of the average and the median.
+func (t *lifetimes) finish() {
+	from, to := t.span.First, t.span.Last
+	if t.options.Legacy {
 		to = 0
-		for _, k := range u.Kinds() {
+		for _, k := range t.Kinds() {
 			to = max(to, k.lastAlloc)
 		}
 	}
 	if to <= from {
 		to = from + 1
-		if !u.span.Calls {
+		if !t.span.Calls {
 			to = from + millisecond
 		}
 	}
-	for _, k := range u.Kinds() {
+	for _, k := range t.Kinds() {
 		l := livesOf(k)
 		sizes := k.Sizes()
 		l.Average = k.Allocated.Bytes / max(1, k.Allocated.Blocks)
-		l.Median = median(sizes, func(s *SizeCount) uint64 { return s.Allocated }, u.options.Legacy)
+		l.Median = median(sizes, func(s *SizeCount) uint64 { return s.Allocated }, t.options.Legacy)
 		for _, x := range []struct {
 			name  string
 			value uint64
 		}{{"average", l.Average}, {"median", l.Median}} {
-			n := u.sink.Begin(Lifetime, heading(fmt.Sprintf("%s(%s:%d)", k.Type, x.name, x.value)))
-			u.sink.Point(n, from, x.value)
-			u.sink.Point(n, to, x.value)
+			n := t.sink.Begin(Lifetime, heading(fmt.Sprintf("%s(%s:%d)", k.Type, x.name, x.value)))
+			t.sink.Point(n, from, x.value)
+			t.sink.Point(n, to, x.value)
 		}
 	}
 }

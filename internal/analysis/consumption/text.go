@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// text formats a position on the axis of the reports in the way of the
-// original.
-func (u *Usage) text(at int64) string { return u.span.Text(at) }
-
 // Text formats a position on the axis of the reports: a time of the trace's
 // clock as hours, minutes and seconds with milliseconds, or the number of a
 // call.
@@ -20,9 +16,6 @@ func (s *Span) Text(at int64) string {
 	ms := at / millisecond
 	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, ms%1000)
 }
-
-// length formats a length of the axis.
-func (u *Usage) length(n int64) string { return u.span.Length(n) }
 
 // Length formats a length of the axis of the reports: seconds, or calls.
 func (s *Span) Length(n int64) string {

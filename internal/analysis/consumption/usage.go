@@ -76,20 +76,18 @@ type Options struct {
 // resource and context; in the activity report also by the number of slices,
 // and in legacy mode by the calls in a slice.
 type Usage struct {
-	options  Options
-	span     Span
-	contexts []Context
-	gate     gate
-	sink     Sink
-	kinds    []*Kind          // in the order of their ids
-	byID     map[uint32]*Kind // declared ones
-	table    *live.Table
-	lives    live.Values[life]
-	clock    clock
-	calls    uint64 // that passed the filter
-	mostLive uint64 // height of the marks of peaks
-	slices   slicing
-	lines    uint64 // number of lifetimes so far
+	*plot
+	gate  gate
+	byID  map[uint32]*Kind // declared ones
+	table *live.Table
+	lives live.Values[life]
+	clock clock
+	calls uint64 // that passed the filter
+
+	totals     totals
+	activity   activity
+	lifetimes  lifetimes
+	histograms histograms
 }
 
 // event is a call that began or ended a block.
@@ -108,15 +106,16 @@ func New(s *Scan, o Options) (*Usage, error) {
 	if o.Columns <= 0 {
 		o.Columns = 1024
 	}
-	u := &Usage{
-		options: o, span: s.Span(), contexts: s.contexts, sink: o.Sink,
-		gate: newGate(o.Filter, o.Legacy), byID: make(map[uint32]*Kind), table: live.New(),
+	p := &plot{options: o, span: s.Span(), contexts: s.contexts, sink: o.Sink}
+	if p.sink == nil {
+		p.sink = nowhere{}
 	}
-	if u.sink == nil {
-		u.sink = nowhere{}
+	u := &Usage{
+		plot: p, gate: newGate(o.Filter, o.Legacy), byID: make(map[uint32]*Kind), table: live.New(),
+		totals: totals{plot: p}, activity: activity{plot: p}, lifetimes: lifetimes{plot: p}, histograms: histograms{p},
 	}
 	u.clock.legacy = o.Legacy
-	if err := u.setSlice(len(s.kinds)); err != nil {
+	if err := u.activity.divide(len(s.kinds)); err != nil {
 		return nil, err
 	}
 	byType := make(map[string]*Kind)
@@ -133,36 +132,20 @@ func New(s *Scan, o Options) (*Usage, error) {
 
 // kind adds a type of resource.
 func (u *Usage) kind(r *resource) *Kind {
-	k := &Kind{Type: r.Type, number: uint32(len(u.kinds)), counted: r.counted && !u.options.Legacy, sizes: make(map[uint64]*SizeCount)}
+	k := &Kind{Type: r.Type, number: uint32(len(u.kinds)), counted: r.counted && !u.options.Legacy, sizes: sizes{counts: make(map[uint64]*SizeCount)}}
 	if r.Type == memory {
-		k.overhead = blockOverhead
+		k.padded.each = blockOverhead
 	}
 	u.kinds = append(u.kinds, k)
 	return k
 }
 
-// Span returns the part of the trace that the reports cover. The caller must
-// not change it.
-func (u *Usage) Span() *Span { return &u.span }
-
-// Kinds returns the types of resources that had calls, in the order in which
-// they were declared.
-func (u *Usage) Kinds() []*Kind {
-	var used []*Kind
-	for _, k := range u.kinds {
-		if k.used {
-			used = append(used, k)
-		}
-	}
-	return used
-}
-
-// Contexts returns the contexts that the trace declares, in the order of their ids.
-func (u *Usage) Contexts() []Context { return u.contexts }
-
 // Calls returns the number of calls that passed the filter and began or ended a
 // block.
 func (u *Usage) Calls() uint64 { return u.calls }
+
+// Slice returns the length of the slices of the activity report.
+func (u *Usage) Slice() int64 { return u.activity.width }
 
 // Add processes a record. It keeps no reference to the contents of r.
 func (u *Usage) Add(r *trace.Record) {
@@ -209,10 +192,10 @@ func (u *Usage) alloc(e *event) {
 	u.calls++
 	e.kind.begin(e)
 	if u.options.Reports.Has(Totals) {
-		u.totalsAlloc(e)
+		u.totals.alloc(e)
 	}
 	if u.options.Reports.Has(Activity) {
-		u.activity(e, true)
+		u.activity.add(e, true)
 	}
 }
 
@@ -251,13 +234,13 @@ func (u *Usage) free(e *event) {
 func (u *Usage) end(e *event, call bool) {
 	e.kind.end(e)
 	if u.options.Reports.Has(Totals) {
-		u.totalsFree(e)
+		u.totals.free(e)
 	}
 	if call && u.options.Reports.Has(Activity) {
-		u.activity(e, false)
+		u.activity.add(e, false)
 	}
 	if u.options.Reports.Has(Lifetime) {
-		u.line(e.kind, e.id, e.size, e.born, e.at, e.place)
+		u.lifetimes.add(e.kind, e.id, e.size, e.born, e.at, e.place)
 	}
 }
 
@@ -267,10 +250,12 @@ func (u *Usage) exec() {
 		return
 	}
 	at, place := u.span.latest(u.clock.last)
-	u.flush(at, place)
+	if u.options.Reports.Has(Lifetime) {
+		u.lifetimes.flush(u.table, &u.lives, at, place)
+	}
 	for _, k := range u.kinds {
 		if k.used {
-			u.totalsVoid(k, at, place)
+			u.totals.void(k, at, place)
 		}
 	}
 	u.table.Clear()
@@ -280,17 +265,19 @@ func (u *Usage) exec() {
 // Finish completes the reports. No record may follow.
 func (u *Usage) Finish() {
 	at, place := u.span.end(u.options.Legacy, u.kinds)
-	u.flush(at, place)
+	if u.options.Reports.Has(Lifetime) {
+		u.lifetimes.flush(u.table, &u.lives, at, place)
+	}
 	if u.options.Reports.Has(Totals) {
-		u.totalsEnd()
+		u.totals.finish()
 	}
 	if u.options.Reports.Has(Activity) {
-		u.activityEnd()
+		u.activity.finish()
 	}
 	if u.options.Reports.Has(Lifetime) {
-		u.lifetimeEnd()
+		u.lifetimes.finish()
 	}
 	if u.options.Reports&(Count|Size) != 0 {
-		u.histogramEnd()
+		u.histograms.finish()
 	}
 }

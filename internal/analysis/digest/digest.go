@@ -28,7 +28,6 @@ const (
 	maxResources = 64      // types of resources; calls of others are only counted
 	maxAPIs      = 1 << 10 // traced functions per resource
 	maxNames     = 1 << 16 // names of threads and processes
-	maxMarks     = 1 << 10
 	noMore       = "(other)"
 )
 
@@ -50,7 +49,6 @@ type Options struct {
 // Digest processes the records of a trace. Memory is bounded by the blocks that
 // are live at a time, the distinct stacks, and the threads and processes.
 type Digest struct {
-	options   Options
 	facts     Facts
 	rss       rss.Account
 	blocks    *live.Blocks // Value is the number of the life
@@ -59,22 +57,13 @@ type Digest struct {
 	sampled   live.IDs
 	rows      []row
 	processes live.Processes[process]
-	resources map[uint32]*resource
-	types     []*resource
+	resources resources
 	frames    frames
 	clock     timeline.Clock
 	event     uint64
-	contexts  [2]masks // by event, by time
-	inContext [32]uint64
-	marks     []Mark
-	names     map[threadKey]string
-	programs  map[int32]string
+	contexts  contexts
+	names     names
 	work      int // frames that may still be examined because of mappings
-}
-
-type threadKey struct {
-	pid    int32
-	thread uint64
 }
 
 // New returns an empty Digest.
@@ -83,9 +72,11 @@ func New(o Options) *Digest {
 		o.Points = 512
 	}
 	return &Digest{
-		options: o, blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }), resources: make(map[uint32]*resource),
-		contexts: [2]masks{{limit: o.Points}, {limit: o.Points}},
-		names:    make(map[threadKey]string), programs: make(map[int32]string), work: maxWork,
+		blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }),
+		resources: resources{byID: make(map[uint32]*resource), points: o.Points},
+		frames:    frames{framer: o.Framer, module: o.Module, observer: o.Observe},
+		contexts:  contexts{byEvent: masks{limit: o.Points}, byTime: masks{limit: o.Points}},
+		names:     names{threads: make(map[threadKey]string), programs: make(map[int32]string)}, work: maxWork,
 	}
 }
 
@@ -108,7 +99,7 @@ func (d *Digest) Add(r *trace.Record) {
 	case trace.KindResource:
 		d.declare(&r.Resource)
 	case trace.KindContext:
-		d.mark(r)
+		d.context(r)
 	case trace.KindExec:
 		d.exec(r)
 	case trace.KindLost:
@@ -117,55 +108,42 @@ func (d *Digest) Add(r *trace.Record) {
 	case trace.KindMapping, trace.KindUnmapping, trace.KindModule, trace.KindFunction:
 		d.mapping(r)
 	case trace.KindThread:
-		if len(d.names) < maxNames {
-			d.names[threadKey{r.PID, uint64(uint32(r.TID))}] = strings.Clone(r.Thread.Name)
-		}
+		d.names.addThread(r)
 	case trace.KindProcess:
 		d.processes.Of(r.PID)
-		if len(d.programs) < maxNames {
-			d.programs[r.PID] = strings.Clone(r.Process.Name)
-		}
+		d.names.addProgram(r)
 		d.facts.process(r)
 	default:
 		d.facts.add(r)
 	}
 }
 
+func (d *Digest) header(h *trace.Header) {
+	if d.facts.Traces++; d.facts.Traces == 1 {
+		own := *h
+		for _, s := range []*string{&own.Format, &own.Version, &own.Arch, &own.Filter, &own.Origin} {
+			*s = strings.Clone(*s)
+		}
+		d.facts.Header, d.facts.Depth = own, -1
+	}
+	d.clock.Day = h.Clock == trace.ClockDay
+	d.facts.Coarse = d.clock.Day
+}
+
+// context processes the declaration of a context.
+func (d *Digest) context(r *trace.Record) {
+	now := d.clock.Last()
+	if r.Time != 0 && d.clock.Begun() {
+		now = d.clock.Elapsed(r.Time)
+	}
+	d.contexts.declare(&r.Context, d.event, now)
+}
+
 // declare processes the declaration of a resource.
 func (d *Digest) declare(r *trace.Resource) {
 	d.blocks.Declare(r)
 	d.sampled.Set(r.ID, r.Sampled)
-	of := d.ofType(r.Type)
-	d.resources[r.ID] = of
-	if of != nil {
-		of.Desc = strings.Clone(r.Desc)
-		of.RefCount = of.RefCount || r.RefCount
-		of.Sampled = of.Sampled || r.Sampled
-	}
-}
-
-// resource returns the type of a resource, or nil if there are too many.
-func (d *Digest) resource(id uint32) *resource {
-	if of, ok := d.resources[id]; ok {
-		return of
-	}
-	of := d.ofType(Memory)
-	d.resources[id] = of
-	return of
-}
-
-func (d *Digest) ofType(name string) *resource {
-	for _, of := range d.types {
-		if of.Type == name {
-			return of
-		}
-	}
-	if len(d.types) == maxResources {
-		return nil
-	}
-	of := newResource(strings.Clone(name), len(d.types), d.options.Points)
-	d.types = append(d.types, of)
-	return of
+	d.resources.declare(r)
 }
 
 func (d *Digest) call(r *trace.Record) {
@@ -174,16 +152,17 @@ func (d *Digest) call(r *trace.Record) {
 	now := d.clock.Elapsed(r.Time)
 	d.facts.call(r)
 	if c.Context != 0 {
-		d.context(c.Context, now)
+		d.contexts.add(c.Context, d.event, now)
 	}
-	of := d.resource(c.Resource)
+	of := d.resources.of(c.Resource)
 	if of == nil {
 		d.facts.Unfollowed++
 		return
 	}
-	of.api(c)
+	of.Calls.Add(c)
+	of.apis.add(c)
 	e := moment{d.event, now, of.byEvent.At(d.event - 1), of.byTime.At(uint64(now))}
-	thread := of.thread(r)
+	thread := of.threads.number(r)
 	life := life{event: d.event, time: now, made: now}
 	switch c.Op {
 	case trace.OpFree:
@@ -252,7 +231,7 @@ func (d *Digest) exec(r *trace.Record) {
 	for _, blocks := range d.blocks.Exec(r.PID) {
 		for e := range blocks {
 			l := d.lives.Take(e.Value)
-			of := d.types[d.rows[l.row].resource]
+			of := d.resources.types[d.rows[l.row].resource]
 			of.ended(&d.rows[l.row], l.thread, live.Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
 		}
 	}
@@ -261,10 +240,10 @@ func (d *Digest) exec(r *trace.Record) {
 			continue
 		}
 		for k, a := range p.sampled {
-			d.types[d.rows[k.row].resource].ended(&d.rows[k.row], k.thread, a, k.bin, d.event+1)
+			d.resources.types[d.rows[k.row].resource].ended(&d.rows[k.row], k.thread, a, k.bin, d.event+1)
 		}
 		p.sampled = nil
 	}
 	d.settleAll(r.PID, 0, ^uint64(0))
-	d.observe(r)
+	d.frames.observe(r)
 }

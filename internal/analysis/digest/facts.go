@@ -1,7 +1,6 @@
 package digest
 
 import (
-	"math/bits"
 	"strings"
 
 	"rtrace-bpf/internal/analysis/loss"
@@ -52,18 +51,6 @@ func (f *Facts) add(r *trace.Record) {
 	}
 }
 
-func (d *Digest) header(h *trace.Header) {
-	if d.facts.Traces++; d.facts.Traces == 1 {
-		own := *h
-		for _, s := range []*string{&own.Format, &own.Version, &own.Arch, &own.Filter, &own.Origin} {
-			*s = strings.Clone(*s)
-		}
-		d.facts.Header, d.facts.Depth = own, -1
-	}
-	d.clock.Day = h.Clock == trace.ClockDay
-	d.facts.Coarse = d.clock.Day
-}
-
 func (f *Facts) process(r *trace.Record) {
 	if f.processed {
 		return
@@ -84,59 +71,4 @@ func (f *Facts) call(r *trace.Record) {
 func (f *Facts) size(n uint64) {
 	f.bytes += n
 	f.Beyond = f.Beyond || f.bytes < n
-}
-
-// Mark is a context: a phase of the program, or a mark set by the user.
-type Mark struct {
-	Name string
-	ID   uint32 // the bit
-	// Event and Time are the number of events before its declaration and the
-	// time of the declaration.
-	Event uint64
-	Time  int64
-	Calls uint64 // made in it
-	// ByEvent and ByTime are the intervals in which it was entered, from and
-	// to, with the resolution of the curves. Contexts that share a bit share
-	// them, too.
-	ByEvent, ByTime [][2]uint64
-}
-
-func (d *Digest) mark(r *trace.Record) {
-	if len(d.marks) == maxMarks {
-		return
-	}
-	now := d.clock.Last()
-	if r.Time != 0 && d.clock.Begun() {
-		now = d.clock.Elapsed(r.Time)
-	}
-	for i := range d.marks {
-		if m := &d.marks[i]; m.ID == r.Context.ID && m.Name == r.Context.Name {
-			return
-		}
-	}
-	d.marks = append(d.marks, Mark{Name: strings.Clone(r.Context.Name), ID: r.Context.ID, Event: d.event, Time: now})
-}
-
-// context counts a call that was made in contexts.
-func (d *Digest) context(mask uint32, now int64) {
-	d.contexts[0].add(d.event-1, mask)
-	d.contexts[1].add(uint64(now), mask)
-	for i := range d.inContext {
-		if mask>>i&1 != 0 {
-			d.inContext[i]++
-		}
-	}
-}
-
-// contextsOf returns the marks, with their intervals.
-func (d *Digest) contextsOf() []Mark {
-	for i := range d.marks {
-		m := &d.marks[i]
-		if m.ID == 0 || m.ID&(m.ID-1) != 0 {
-			continue
-		}
-		m.Calls = d.inContext[bits.TrailingZeros32(m.ID)]
-		m.ByEvent, m.ByTime = d.contexts[0].spans(m.ID), d.contexts[1].spans(m.ID)
-	}
-	return d.marks
 }

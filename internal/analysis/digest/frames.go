@@ -10,8 +10,12 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// frames assigns a number to each distinct frame.
+// frames names frames and assigns a number to each distinct one.
 type frames struct {
+	framer   sites.Framer
+	module   func(pid int32, addr uint64) string // see Options
+	observer func(*trace.Record)                 // see Options
+
 	all   []sites.Frame
 	byKey map[string]uint32
 	key   []byte
@@ -77,84 +81,83 @@ func (s *frames) add(f *sites.Frame) uint32 {
 func (s *frames) function(n uint32) string { return s.all[n].Function }
 
 // name names the frames of a row.
-func (d *Digest) name(r *row) {
-	p, s := r.process, &d.frames
+func (s *frames) name(r *row) {
+	p := r.process
 	s.addresses, s.texts = s.addresses[:0], s.texts[:0]
 	stack, caller := p.places.Place(r.place, &p.names, &s.addresses, &s.texts)
 	numbers := s.numbers[:0]
 	for i := range stack.Frames {
 		first := len(numbers) == 0
-		numbers = append(numbers, d.step(p, r.pid, &stack, i)...)
+		numbers = append(numbers, s.stepOf(p, r.pid, &stack, i)...)
 		if first {
 			news := sites.LeadingNews(len(numbers), i+1 == len(stack.Frames), func(i int) string { return s.function(numbers[i]) })
 			numbers = slices.Delete(numbers, 0, news)
 		}
 	}
 	if len(stack.Frames) == 0 {
-		s.made = append(s.made[:0], sites.Frame{Place: d.options.Framer.Caller(&caller)})
-		numbers = d.number(numbers, r.pid, s.made)
+		s.made = append(s.made[:0], sites.Frame{Place: s.framer.Caller(&caller)})
+		numbers = s.number(numbers, r.pid, s.made)
 	}
 	s.numbers = numbers
 	r.stack, r.named = slices.Clone(numbers), true
 }
 
-// step returns the numbers of the frames at one address of a stack.
-func (d *Digest) step(p *process, pid int32, stack *trace.Stack, i int) []uint32 {
-	s := &p.steps
-	if s.plain == nil || s.version != d.frames.version || len(s.plain)+len(s.named) >= maxSteps {
-		*s = steps{version: d.frames.version, plain: make(map[uint64]uint32), named: make(map[namedStep]uint32)}
+// stepOf returns the numbers of the frames at one address of a stack.
+func (s *frames) stepOf(p *process, pid int32, stack *trace.Stack, i int) []uint32 {
+	k := &p.steps
+	if k.plain == nil || k.version != s.version || len(k.plain)+len(k.named) >= maxSteps {
+		*k = steps{version: s.version, plain: make(map[uint64]uint32), named: make(map[namedStep]uint32)}
 	}
 	addr, text := stack.Frames[i], ""
 	if len(stack.Names) > 0 {
 		text = stack.Names[i]
 	}
 	if text == "" {
-		at, ok := s.plain[addr]
+		at, ok := k.plain[addr]
 		if !ok {
-			at = s.add(d.make(pid, stack, i))
-			s.plain[addr] = at
+			at = k.add(s.make(pid, stack, i))
+			k.plain[addr] = at
 		}
-		return s.at(at)
+		return k.at(at)
 	}
 	key := namedStep{addr, text}
-	at, ok := s.named[key]
+	at, ok := k.named[key]
 	if !ok {
-		at = s.add(d.make(pid, stack, i))
-		s.named[key] = at
+		at = k.add(s.make(pid, stack, i))
+		k.named[key] = at
 	}
-	return s.at(at)
+	return k.at(at)
 }
 
 // make returns the frames at one address of a stack. They are valid until the
 // next call.
-func (d *Digest) make(pid int32, stack *trace.Stack, i int) []uint32 {
-	s := &d.frames
-	s.made = d.options.Framer.Step(s.made[:0], pid, stack, i)
-	s.step = d.number(s.step[:0], pid, s.made)
+func (s *frames) make(pid int32, stack *trace.Stack, i int) []uint32 {
+	s.made = s.framer.Step(s.made[:0], pid, stack, i)
+	s.step = s.number(s.step[:0], pid, s.made)
 	return s.step
 }
 
 // number appends the numbers of frames. It looks up the modules that their
 // texts lack.
-func (d *Digest) number(numbers []uint32, pid int32, made []sites.Frame) []uint32 {
+func (s *frames) number(numbers []uint32, pid int32, made []sites.Frame) []uint32 {
 	for i := range made {
 		f := &made[i]
-		if f.Module == "" && f.Addr != 0 && d.options.Module != nil {
-			f.Module = d.options.Module(pid, f.Addr)
+		if f.Module == "" && f.Addr != 0 && s.module != nil {
+			f.Module = s.module(pid, f.Addr)
 		}
 		if f.Function != "" {
 			f.Addr = 0
 		}
-		numbers = append(numbers, d.frames.add(f))
+		numbers = append(numbers, s.add(f))
 	}
 	return numbers
 }
 
 // observe passes on a record that changes mappings.
-func (d *Digest) observe(r *trace.Record) {
-	d.frames.version++
-	if d.options.Observe != nil {
-		d.options.Observe(r)
+func (s *frames) observe(r *trace.Record) {
+	s.version++
+	if s.observer != nil {
+		s.observer(r)
 	}
 }
 

@@ -2,9 +2,7 @@ package digest
 
 import (
 	"math/bits"
-	"strings"
 
-	"rtrace-bpf/internal/analysis/blocks"
 	"rtrace-bpf/internal/analysis/timeline"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
@@ -102,23 +100,8 @@ type resource struct {
 	ages            [bins]live.Amount
 	times           []live.Amount // by steps of live.Lifetimes
 	lives           live.Lifetimes
-	threads         []thread
-	numbers         map[threadKey]uint32
-	lastKey         threadKey
-	last            uint32 // 1 + the thread of lastKey
-	apis            map[apiKey]*API
-	recent          *API
-}
-
-type thread struct {
-	key threadKey
-	tid int32
-	use use
-}
-
-type apiKey struct {
-	name string
-	op   trace.Op
+	threads         threads
+	apis            apis
 }
 
 func newResource(name string, number, points int) *resource {
@@ -126,44 +109,8 @@ func newResource(name string, number, points int) *resource {
 		Resource: Resource{Type: name}, number: number,
 		byEvent: timeline.NewSeries(points), byTime: timeline.NewSeries(points),
 		times:   make([]live.Amount, len(live.LifetimeBounds())),
-		numbers: make(map[threadKey]uint32), apis: make(map[apiKey]*API),
+		threads: threads{numbers: make(map[threadKey]uint32)}, apis: apis{byKey: make(map[apiKey]*API)},
 	}
-}
-
-// thread returns the number of the thread that made a call.
-func (of *resource) thread(r *trace.Record) uint32 {
-	key := threadKey{r.PID, blocks.Thread(r)}
-	if of.last != 0 && of.lastKey == key {
-		return of.last - 1
-	}
-	n, ok := of.numbers[key]
-	if !ok {
-		n = uint32(len(of.threads))
-		of.threads = append(of.threads, thread{key: key, tid: r.TID})
-		of.numbers[key] = n
-	}
-	of.lastKey, of.last = key, n+1
-	return n
-}
-
-// api counts a call of a traced function.
-func (of *resource) api(c *trace.Call) {
-	of.Calls.Add(c)
-	if a := of.recent; a == nil || a.Name != c.Function || a.Op != c.Op {
-		key := apiKey{c.Function, c.Op}
-		if of.apis[key] == nil && len(of.apis) >= maxAPIs {
-			key.name = noMore
-		}
-		a = of.apis[key]
-		if a == nil {
-			key.name = strings.Clone(key.name)
-			a = &API{Name: key.name, Op: c.Op}
-			of.apis[key] = a
-		}
-		of.recent = a
-	}
-	of.recent.Calls++
-	of.recent.Bytes += c.Size
 }
 
 // stack counts the stacks of allocations by quality.
@@ -187,7 +134,7 @@ func (of *resource) stack(s *trace.Stack, caller *trace.Caller) {
 func (of *resource) deepest(n int) { of.Stacks.Deepest = max(of.Stacks.Deepest, n) }
 
 func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
-	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
+	for _, u := range [...]*use{&r.use, &of.threads.list[thread].use} {
 		u.settle(at.event, of.PeakEvent)
 		u.Allocated.AddBlock(size)
 		u.Live.AddBlock(size)
@@ -211,7 +158,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live
 	if fate == live.Known {
 		if temporary {
 			r.use.Temporary.AddBlock(size)
-			of.threads[l.thread].use.Temporary.AddBlock(size)
+			of.threads.list[l.thread].use.Temporary.AddBlock(size)
 			of.Total.Temporary.AddBlock(size)
 		}
 		of.ages[bits.Len64(at.event-l.event)].AddBlock(size)
@@ -223,7 +170,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live
 
 // ended subtracts ended blocks from the live amounts.
 func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event uint64) {
-	for _, u := range [...]*use{&r.use, &of.threads[thread].use} {
+	for _, u := range [...]*use{&r.use, &of.threads.list[thread].use} {
 		u.settle(event, of.PeakEvent)
 		u.Live.Sub(a)
 	}

@@ -117,11 +117,11 @@ type API struct {
 func (d *Digest) Finish() *Result {
 	for i := range d.rows {
 		if r := &d.rows[i]; !r.named {
-			d.name(r)
+			d.frames.name(r)
 		}
 	}
 	d.fates()
-	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contextsOf()}
+	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contexts.finish()}
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 	}
@@ -130,7 +130,7 @@ func (d *Digest) Finish() *Result {
 		whole = whole && !l.HidesFrees
 	}
 	var memory, unknown live.Amount
-	for _, of := range d.types {
+	for _, of := range d.resources.types {
 		of.Young.Recorded, of.Young.Live = time.Duration(r.Duration), of.Total.Live.Blocks
 		if whole {
 			of.Young.Before = of.Unmatched
@@ -163,11 +163,11 @@ func (d *Digest) fates() {
 	// The amounts at the peak must be settled before unknown blocks are
 	// subtracted from Live.
 	for i := range d.rows {
-		d.rows[i].use.settle(d.event+1, d.types[d.rows[i].resource].PeakEvent)
+		d.rows[i].use.settle(d.event+1, d.resources.types[d.rows[i].resource].PeakEvent)
 	}
-	for _, of := range d.types {
-		for i := range of.threads {
-			of.threads[i].use.settle(d.event+1, of.PeakEvent)
+	for _, of := range d.resources.types {
+		for i := range of.threads.list {
+			of.threads.list[i].use.settle(d.event+1, of.PeakEvent)
 		}
 		of.Total.AtPeak = of.Peak
 		of.Total.Live = of.live
@@ -177,7 +177,7 @@ func (d *Digest) fates() {
 		for e, fate := range blocks {
 			l := d.lives.At(e.Value)
 			row := &d.rows[l.row]
-			of := d.types[row.resource]
+			of := d.resources.types[row.resource]
 			if fate == live.Known {
 				row.born(*l)
 				if d.clock.Last()-l.made < int64(of.Young.Usual) {
@@ -186,7 +186,7 @@ func (d *Digest) fates() {
 				continue
 			}
 			of.unfreed[sizeBin(e.Size)].SubBlock(e.Size)
-			for _, u := range [...]*Use{&row.use.Use, &of.threads[l.thread].use.Use, &of.Total} {
+			for _, u := range [...]*Use{&row.use.Use, &of.threads.list[l.thread].use.Use, &of.Total} {
 				u.Live.SubBlock(e.Size)
 				u.Unknown.AddBlock(e.Size)
 			}
@@ -211,14 +211,14 @@ func (d *Digest) finish(of *resource) {
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
 	of.Sizes = binsOf(&of.sizes, &of.unfreed)
 	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(of.times)
-	for i := range of.threads {
-		t := &of.threads[i]
+	for i := range of.threads.list {
+		t := &of.threads.list[i]
 		if t.use.Allocated.Blocks == 0 {
 			continue
 		}
-		of.Threads = append(of.Threads, Thread{PID: t.key.pid, ID: t.key.thread, TID: t.tid > 0, Name: d.names[t.key], Use: t.use.Use})
+		of.Threads = append(of.Threads, Thread{PID: t.key.pid, ID: t.key.thread, TID: t.tid > 0, Name: d.names.threads[t.key], Use: t.use.Use})
 	}
-	for _, a := range slices.SortedFunc(maps.Values(of.apis), func(a, b *API) int {
+	for _, a := range slices.SortedFunc(maps.Values(of.apis.byKey), func(a, b *API) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op))
 	}) {
 		of.APIs = append(of.APIs, *a)
@@ -243,15 +243,15 @@ func (d *Digest) finish(of *resource) {
 		if !ok {
 			n = len(of.Processes)
 			processes[r.pid] = n
-			of.Processes = append(of.Processes, Process{PID: r.pid, Name: d.programs[r.pid]})
+			of.Processes = append(of.Processes, Process{PID: r.pid, Name: d.names.programs[r.pid]})
 		}
 		of.Processes[n].add(&r.use.Use)
 	}
-	of.Functions = d.groups(of.Places, func(f sites.Frame) sites.Frame {
+	of.Functions = d.frames.groups(of.Places, func(f sites.Frame) sites.Frame {
 		f.ToFunction()
 		return f
 	})
-	of.Modules = d.groups(of.Places, func(f sites.Frame) sites.Frame { return sites.Frame{Place: sites.Place{Module: f.Module}} })
+	of.Modules = d.frames.groups(of.Places, func(f sites.Frame) sites.Frame { return sites.Frame{Place: sites.Place{Module: f.Module}} })
 	slices.SortFunc(of.Places, func(a, b Place) int {
 		if n := compare(&a.Use, &b.Use); n != 0 {
 			return n
@@ -263,18 +263,18 @@ func (d *Digest) finish(of *resource) {
 }
 
 // groups sums up places by their frames after reduce.
-func (d *Digest) groups(places []Place, reduce func(sites.Frame) sites.Frame) []Group {
+func (s *frames) groups(places []Place, reduce func(sites.Frame) sites.Frame) []Group {
 	var (
 		names  frames
 		groups []Group
-		of     = make([]uint32, len(d.frames.all)) // 1 + the group of each frame
-		seen   []int                               // 1 + the last place that had the group
+		of     = make([]uint32, len(s.all)) // 1 + the group of each frame
+		seen   []int                        // 1 + the last place that had the group
 	)
 	for i := range places {
 		p := &places[i]
 		for depth, n := range p.Frames {
 			if of[n] == 0 {
-				f := reduce(d.frames.all[n])
+				f := reduce(s.all[n])
 				of[n] = names.add(&f) + 1
 				if int(of[n]) > len(groups) {
 					groups, seen = append(groups, Group{Frame: f}), append(seen, 0)

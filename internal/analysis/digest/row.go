@@ -96,13 +96,13 @@ func (d *Digest) mapping(r *trace.Record) {
 	case trace.KindUnmapping:
 		d.settleAll(r.PID, m.Start, m.End)
 	case trace.KindMapping:
-		if d.options.Module != nil {
-			if old := d.options.Module(r.PID, m.Start+1); old != "" && old != m.Path {
+		if d.frames.module != nil {
+			if old := d.frames.module(r.PID, m.Start+1); old != "" && old != m.Path {
 				d.settleAll(r.PID, m.Start, m.End)
 			}
 		}
 	}
-	d.observe(r)
+	d.frames.observe(r)
 }
 
 // settleAll names the rows of a process, or of all if pid is 0, with frames in
@@ -141,7 +141,7 @@ func (d *Digest) settle(p *process, start, end uint64) {
 			open = append(open, n)
 			continue
 		}
-		d.name(r)
+		d.frames.name(r)
 		p.rows[r.resource][r.place] = 0
 	}
 	p.open = open

@@ -40,6 +40,9 @@ func (m *Resident) Read() {
 	m.bytes, m.time, m.fresh = n, now(), true
 }
 
+// Bytes returns the last value; 0 if there was none.
+func (m *Resident) Bytes() uint64 { return m.bytes }
+
 // CPU returns the processor time that the process has used; 0 if it has ended.
 func (m *Resident) CPU() time.Duration {
 	if m.gauge == nil {

@@ -46,6 +46,15 @@ func OpenFile(ctx context.Context, o *Options, pid int) (*outfile.File, error) {
 	return f, err
 }
 
+// Nowhere returns a trace that is not written: the records go somewhere else.
+func Nowhere(pid int) (*Trace, error) {
+	file, err := outfile.Create(context.Background(), os.DevNull, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Trace{options: new(Options), pid: pid, file: file}, nil
+}
+
 func (o *Options) waiting(on bool) {
 	if o.Waiting != nil {
 		o.Waiting(on)

@@ -136,20 +136,25 @@ func (c *cursor) abbreviation(a *abbreviation, w width) error {
 // maxTables is how many tables of abbreviations are kept.
 const maxTables = 16
 
-// abbreviations returns the table of a unit. The tables that were used last are kept.
-func (t *Table) abbreviations(u *unit) *abbreviations {
-	for i, a := range t.tables {
+// abbreviationTables keeps the tables that were used last, the latest first.
+type abbreviationTables []*abbreviations
+
+// of returns the table of a unit.
+func (k *abbreviationTables) of(i *Info, u *unit) *abbreviations {
+	tables := *k
+	for n, a := range tables {
 		if a.at == u.abbrev && a.width == u.width {
-			copy(t.tables[1:i+1], t.tables[:i])
-			t.tables[0] = a
+			copy(tables[1:n+1], tables[:n])
+			tables[0] = a
 			return a
 		}
 	}
-	a := t.info.readAbbreviations(u.abbrev, u.width)
-	if len(t.tables) < maxTables {
-		t.tables = append(t.tables, nil)
+	a := i.readAbbreviations(u.abbrev, u.width)
+	if len(tables) < maxTables {
+		tables = append(tables, nil)
 	}
-	copy(t.tables[1:], t.tables)
-	t.tables[0] = a
+	copy(tables[1:], tables)
+	tables[0] = a
+	*k = tables
 	return a
 }

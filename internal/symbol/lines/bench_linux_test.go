@@ -33,8 +33,8 @@ func BenchmarkLoad(b *testing.B) {
 		for i := range tab.units {
 			tab.load(&tab.units[i])
 		}
-		for len(tab.loaded) > 0 {
-			tab.forget()
+		for len(tab.loaded.list) > 0 {
+			tab.loaded.drop()
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(tab.info.info)), "ns/byte")

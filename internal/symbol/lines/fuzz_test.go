@@ -12,11 +12,11 @@ import (
 func checkTable(t *testing.T, tab *Table) {
 	t.Helper()
 	i := tab.info
-	if len(tab.units) > len(i.info)/7+1 || len(tab.index) > maxRanges+len(i.ranges)+len(i.rangeLists)+len(i.line) || len(tab.reach) != len(tab.index) {
-		t.Fatalf("%d units, %d ranges from %d bytes", len(tab.units), len(tab.index), i.Size())
+	if len(tab.units) > len(i.info)/7+1 || len(tab.index.ranges) > maxRanges+len(i.ranges)+len(i.rangeLists)+len(i.line) || len(tab.index.reach) != len(tab.index.ranges) {
+		t.Fatalf("%d units, %d ranges from %d bytes", len(tab.units), len(tab.index.ranges), i.Size())
 	}
 	addrs := []uint64{0, ^uint64(0), madeAddr, madeAddr + 0x10, madeAddr + 0x1f, madeAddr + madeSize - 1, madeAddr + madeSize}
-	for k, r := range tab.index {
+	for k, r := range tab.index.ranges {
 		if r.start >= r.end {
 			t.Fatalf("range %#x to %#x", r.start, r.end)
 		}

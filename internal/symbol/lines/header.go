@@ -89,7 +89,7 @@ type program struct {
 }
 
 // openProgram reads the header of the line program of a unit.
-func (t *Table) openProgram(u *unit) (*program, error) {
+func openProgram(t *Table, u *unit) (*program, error) {
 	c := t.info.cursor(t.info.line, u.lines)
 	start := c.at
 	malformed := func(what string) (*program, error) {
@@ -226,7 +226,7 @@ func (p *program) readList(c *cursor) []sourceFile {
 			v := c.take(attribute{form: forms[i]}, p.width, 0)
 			switch kinds[i] {
 			case contentPath:
-				list[k].name = p.t.text(p.u, v)
+				list[k].name = p.t.info.text(p.u, v)
 			case contentDir:
 				if v.kind == kindConst {
 					list[k].dir = uint32(min(v.n, maxFiles+1))

@@ -97,6 +97,47 @@ func (i *Info) cursor(section []byte, at uint64) cursor {
 	return c
 }
 
+// text returns the string that v holds or refers to.
+func (i *Info) text(u *unit, v value) []byte {
+	switch v.kind {
+	case kindText:
+		return v.text
+	case kindStr:
+		return text(i.str, v.n)
+	case kindLineStr:
+		return text(i.lineStr, v.n)
+	case kindStrAlternate:
+		if i.alternate != nil {
+			return text(i.alternate.str, v.n)
+		}
+	case kindStrIndex:
+		if v.n > MaxSize {
+			return nil
+		}
+		c := i.cursor(i.strOffsets, min(u.strBase, MaxSize)+v.n*uint64(u.offset()))
+		if at := c.uint(u.offset()); !c.short {
+			return text(i.str, at)
+		}
+	}
+	return nil
+}
+
+// address returns the address that v holds or refers to.
+func (i *Info) address(u *unit, v value) (uint64, bool) {
+	switch v.kind {
+	case kindAddr:
+		return v.n, true
+	case kindAddrIndex:
+		if v.n > MaxSize {
+			return 0, false
+		}
+		c := i.cursor(i.addr, min(u.addrBase, MaxSize)+v.n*uint64(u.addr))
+		addr := c.uint(int(u.addr))
+		return addr, !c.short
+	}
+	return 0, false
+}
+
 // text returns the string at an offset of a section of strings, or nil if it is longer than
 // a name may be. Such a string could be referred to many times.
 func text(section []byte, at uint64) []byte {

@@ -123,7 +123,7 @@ func TestNameInCircles(t *testing.T) {
 	})
 	i.info = m.done()
 	tab := newTable(i, made, func(uint64) string { return "" })
-	tab.index, tab.reach = []unitRange{{extent{madeAddr, madeAddr + madeSize}, 0}}, []uint64{madeAddr + madeSize}
+	tab.index = unitIndex{[]unitRange{{extent{madeAddr, madeAddr + madeSize}, 0}}, []uint64{madeAddr + madeSize}}
 	if f := tab.AppendFrames(nil, madeAddr); len(f) != 1 || f[0] != (Frame{}) {
 		t.Errorf("frames %+v, want one without a name", f)
 	}
@@ -134,12 +134,12 @@ func TestForget(t *testing.T) {
 	i := newest().make()
 	tab := newTable(i, made, func(uint64) string { return "" })
 	want := tab.AppendFrames(nil, madeAddr+0x10)
-	if len(tab.loaded) != 1 || tab.bytes == 0 {
-		t.Fatalf("%d units loaded, %d bytes", len(tab.loaded), tab.bytes)
+	if len(tab.loaded.list) != 1 || tab.loaded.bytes == 0 {
+		t.Fatalf("%d units loaded, %d bytes", len(tab.loaded.list), tab.loaded.bytes)
 	}
-	tab.forget()
-	if len(tab.loaded) != 0 || tab.bytes != 0 || tab.units[0].data != nil {
-		t.Fatalf("%d units loaded, %d bytes", len(tab.loaded), tab.bytes)
+	tab.loaded.drop()
+	if len(tab.loaded.list) != 0 || tab.loaded.bytes != 0 || tab.units[0].data != nil {
+		t.Fatalf("%d units loaded, %d bytes", len(tab.loaded.list), tab.loaded.bytes)
 	}
 	if got := tab.AppendFrames(nil, madeAddr+0x10); len(got) != len(want) || got[0] != want[0] {
 		t.Errorf("frames %+v, before %+v", got, want)
@@ -154,9 +154,11 @@ func TestLongListOfRanges(t *testing.T) {
 	u := &unit{width: width{version: 5, addr: 4}, low: 0x1000}
 	i.ranges = bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, more)
 	i.rangeLists = bytes.Repeat([]byte{rangeOffsets, 1, 2}, more)
-	for name, list := range map[string]func([]extent, *unit, uint64) []extent{"old": tab.appendOldList, "new": tab.appendNewList} {
+	for name, read := range map[string]func(*rangeReader, uint64){"old": (*rangeReader).oldList, "new": (*rangeReader).newList} {
 		tab.budget = maxUnitWork
-		if got := list(nil, u, 0); len(got) != maxRanges || got[0] != (extent{0x1001, 0x1002}) {
+		r := rangeReader{t: tab, u: u}
+		read(&r, 0)
+		if got := r.list; len(got) != maxRanges || got[0] != (extent{0x1001, 0x1002}) {
 			t.Errorf("%s: %d ranges, want %d", name, len(got), maxRanges)
 		}
 	}

@@ -15,17 +15,28 @@ type functionName struct {
 	space   string // otherwise: the outermost namespace
 }
 
+// names keeps the names of the functions of entries.
+type names struct {
+	known map[uint32]functionName
+	bytes int
+}
+
+// add keeps a name. It drops the others if there are too many.
+func (k *names) add(at uint32, n functionName) {
+	if k.bytes += len(n.text) + len(n.space) + 64; k.bytes > maxNames || k.known == nil {
+		k.known, k.bytes = make(map[uint32]functionName), len(n.text)+len(n.space)
+	}
+	k.known[at] = n
+}
+
 // name returns the name of the function of an entry, or of the one that the entry is an
 // instance of.
 func (t *Table) name(at uint32) functionName {
-	if n, ok := t.names[at]; ok {
+	if n, ok := t.names.known[at]; ok {
 		return n
 	}
 	n := findName(t, uint64(at))
-	if t.nameBytes += len(n.text) + len(n.space) + 64; t.nameBytes > maxNames || t.names == nil {
-		t.names, t.nameBytes = make(map[uint32]functionName), len(n.text)+len(n.space)
-	}
-	t.names[at] = n
+	t.names.add(at, n)
 	return n
 }
 
@@ -46,10 +57,10 @@ func findName(t *Table, at uint64) (n functionName) {
 		if c.short {
 			break
 		}
-		if s := t.text(u, e.linkage); len(s) > 0 && len(s) <= maxName {
+		if s := t.info.text(u, e.linkage); len(s) > 0 && len(s) <= maxName {
 			return functionName{text: string(s), linkage: true}
 		}
-		if s := t.text(u, e.name); n.text == "" && len(s) <= maxName {
+		if s := t.info.text(u, e.name); n.text == "" && len(s) <= maxName {
 			n.text = string(s)
 		}
 		if n.space == "" && (u.data != nil || t.isAlternate) {
@@ -79,7 +90,7 @@ func (t *Table) alternateTable() *Table {
 		t.alternate.budget = maxIndexWork
 		for i := range t.alternate.units {
 			u := &t.alternate.units[i]
-			if !t.alternate.work(t.alternate.abbreviations(u).attrs + 1) {
+			if !t.alternate.work(t.alternate.abbreviations.of(t.alternate.info, u).attrs + 1) {
 				break
 			}
 			t.alternate.readRoot(u, nil)

@@ -84,11 +84,11 @@ type registers struct {
 }
 
 // readLines runs the line program of a unit.
-func (t *Table) readLines(u *unit) (sourceLines, error) {
+func readLines(t *Table, u *unit) (sourceLines, error) {
 	if !u.hasLines || len(t.info.line) == 0 {
 		return sourceLines{}, nil
 	}
-	p, err := t.openProgram(u)
+	p, err := openProgram(t, u)
 	if err != nil {
 		return sourceLines{}, err
 	}
@@ -120,7 +120,7 @@ func (p *program) run(l *sourceLines) error {
 			emit()
 		case op == lineExtended:
 			if p.extended(&m) {
-				if len(rows) > 0 && p.t.isCode(rows[0].addr) {
+				if len(rows) > 0 && p.t.code.has(rows[0].addr) {
 					l.sequences = append(l.sequences, sequence{extent{rows[0].addr, m.addr}, rows})
 				}
 				rows, m = nil, registers{file: 1, line: 1}

@@ -5,6 +5,23 @@ import "math"
 // extent is the addresses [start, end).
 type extent struct{ start, end uint64 }
 
+// segments is the addresses of a file's code.
+type segments []extent
+
+// has reports whether an address is in a segment of code. Code that the linker discarded
+// has addresses outside of those, or address 0.
+func (s segments) has(addr uint64) bool {
+	if addr == 0 {
+		return false
+	}
+	for i := range s {
+		if c := &s[i]; addr >= c.start && addr < c.end {
+			return true
+		}
+	}
+	return false
+}
+
 // Range list entries of version 5 (DW_RLE_*).
 const (
 	rangeEnd         = 0
@@ -17,100 +34,95 @@ const (
 	rangeStartLength = 7
 )
 
-// appendRanges appends the addresses of an entry, except those of code that the linker
-// discarded.
-func (t *Table) appendRanges(dst []extent, u *unit, e *entry) []extent {
+// rangeReader reads the addresses of entries of a unit.
+type rangeReader struct {
+	t    *Table
+	u    *unit
+	list []extent // without code that the linker discarded
+}
+
+// entry adds the addresses of an entry.
+func (r *rangeReader) entry(e *entry) {
 	if e.ranges.kind != kindOther {
-		return t.appendList(dst, u, e.ranges)
+		r.ranges(e.ranges)
+		return
 	}
-	low, ok := t.address(u, e.low)
+	low, ok := r.t.info.address(r.u, e.low)
 	if !ok {
-		return dst
+		return
 	}
-	high, ok := t.address(u, e.high)
+	high, ok := r.t.info.address(r.u, e.high)
 	if !ok && e.high.kind == kindConst {
 		high, ok = low+e.high.n, true
 	}
-	if !ok {
-		return dst
+	if ok {
+		r.add(low, high)
 	}
-	return t.appendRange(dst, low, high)
 }
 
-func (t *Table) appendRange(dst []extent, start, end uint64) []extent {
-	if start >= end || !t.isCode(start) {
-		return dst
+func (r *rangeReader) add(start, end uint64) {
+	if start < end && r.t.code.has(start) {
+		r.list = append(r.list, extent{start, end})
 	}
-	return append(dst, extent{start, end})
 }
 
-// isCode reports whether an address is in a segment of code. Code that the linker discarded
-// has addresses outside of those, or address 0.
-func (t *Table) isCode(addr uint64) bool {
-	if addr == 0 {
-		return false
-	}
-	for i := range t.code {
-		if c := &t.code[i]; addr >= c.start && addr < c.end {
-			return true
-		}
-	}
-	return false
-}
-
-// appendList appends the ranges of a list.
-func (t *Table) appendList(dst []extent, u *unit, v value) []extent {
+// ranges adds the ranges of a list.
+func (r *rangeReader) ranges(v value) {
+	u := r.u
 	if u.version < 5 {
 		if v.kind != kindOffset && v.kind != kindConst {
-			return dst
+			return
 		}
 		if v.n > MaxSize {
-			return dst
+			return
 		}
-		return t.appendOldList(dst, u, min(u.rangesBase, MaxSize)+v.n)
+		r.oldList(min(u.rangesBase, MaxSize) + v.n)
+		return
 	}
 	at := v.n
 	if v.kind == kindListIndex {
 		if at > MaxSize {
-			return dst
+			return
 		}
-		c := t.info.cursor(t.info.rangeLists, min(u.rangesBase, MaxSize)+at*uint64(u.offset()))
+		c := r.t.info.cursor(r.t.info.rangeLists, min(u.rangesBase, MaxSize)+at*uint64(u.offset()))
 		if at = u.rangesBase + c.uint(u.offset()); c.short {
-			return dst
+			return
 		}
 	}
-	return t.appendNewList(dst, u, at)
+	r.newList(at)
 }
 
-// appendOldList reads a list of .debug_ranges: pairs of addresses relative to a base. A
-// pair that starts with the highest address sets the base. A pair of zeros ends the list.
-func (t *Table) appendOldList(dst []extent, u *unit, at uint64) []extent {
-	c := t.info.cursor(t.info.ranges, at)
-	base, size := u.low, int(u.addr)
+// more reports whether another range may be read.
+func (r *rangeReader) more() bool { return len(r.list) < maxRanges && r.t.work(1) }
+
+// oldList reads a list of .debug_ranges: pairs of addresses relative to a base. A pair that
+// starts with the highest address sets the base. A pair of zeros ends the list.
+func (r *rangeReader) oldList(at uint64) {
+	c := r.t.info.cursor(r.t.info.ranges, at)
+	base, size := r.u.low, int(r.u.addr)
 	highest := uint64(math.MaxUint64) >> (64 - 8*size)
-	for len(dst) < maxRanges && t.work(1) {
+	for r.more() {
 		start, end := c.uint(size), c.uint(size)
 		switch {
 		case c.short || start == 0 && end == 0:
-			return dst
+			return
 		case start == highest:
 			base = end
 		default:
-			dst = t.appendRange(dst, base+start, base+end)
+			r.add(base+start, base+end)
 		}
 	}
-	return dst
 }
 
-// appendNewList reads a list of .debug_rnglists.
-func (t *Table) appendNewList(dst []extent, u *unit, at uint64) []extent {
-	c := t.info.cursor(t.info.rangeLists, at)
-	base, size := u.low, int(u.addr)
+// newList reads a list of .debug_rnglists.
+func (r *rangeReader) newList(at uint64) {
+	c := r.t.info.cursor(r.t.info.rangeLists, at)
+	base, size := r.u.low, int(r.u.addr)
 	indexed := func() uint64 {
-		addr, _ := t.address(u, value{kind: kindAddrIndex, n: c.uleb()})
+		addr, _ := r.t.info.address(r.u, value{kind: kindAddrIndex, n: c.uleb()})
 		return addr
 	}
-	for len(dst) < maxRanges && t.work(1) {
+	for r.more() {
 		var start, end uint64
 		switch c.u8() {
 		case rangeBaseIndex:
@@ -132,12 +144,11 @@ func (t *Table) appendNewList(dst []extent, u *unit, at uint64) []extent {
 			start = c.uint(size)
 			end = start + c.uleb()
 		default: // rangeEnd, or an unknown kind
-			return dst
+			return
 		}
 		if c.short {
-			return dst
+			return
 		}
-		dst = t.appendRange(dst, start, end)
+		r.add(start, end)
 	}
-	return dst
 }

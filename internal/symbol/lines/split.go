@@ -52,10 +52,10 @@ func (t *Table) readAllFunctions(u *unit) (functions, error) {
 		u.split = t.openSplit(u)
 	}
 	if u.split == nil {
-		return t.readFunctions(u)
+		return readFunctions(t, u)
 	}
 	u.split.table.budget = t.budget
-	f, err := u.split.table.readFunctions(u.split.unit)
+	f, err := readFunctions(u.split.table, u.split.unit)
 	t.budget = u.split.table.budget
 	u.decorated = u.split.unit.decorated
 	return f, err
@@ -80,7 +80,7 @@ func (t *Table) openSplit(u *unit) *split {
 	if t.info.file == nil {
 		return nil
 	}
-	name := string(t.text(u, u.dwo))
+	name := string(t.info.text(u, u.dwo))
 	if name == "" || len(name) > maxPath || len(u.dir) > maxPath {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (t *Table) splitOf(u *unit, all [][]byte) *split {
 	s.table.budget = maxUnitWork
 	for i := range min(len(s.table.units), maxTries) {
 		part := &s.table.units[i]
-		if part.version != u.version || !s.table.work(s.table.abbreviations(part).attrs+1) {
+		if part.version != u.version || !s.table.work(s.table.abbreviations.of(info, part).attrs+1) {
 			continue
 		}
 		if s.table.readRoot(part, nil); part.id != u.id {

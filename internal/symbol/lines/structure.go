@@ -46,7 +46,7 @@ type structureReader struct {
 func (r *structureReader) run() error {
 	r.t.readRoot(r.u, nil) // for the base of its strings
 	r.c = r.t.info.cursor(r.t.info.info[:r.u.end], uint64(r.u.first))
-	table := r.t.abbreviations(r.u)
+	table := r.t.abbreviations.of(r.t.info, r.u)
 	var members map[string]uint64 // of the current structure
 	depth, inside := 0, 0         // inside: depth of the members
 	for r.c.left() > 0 {
@@ -98,7 +98,7 @@ func (r *structureReader) run() error {
 func (r *structureReader) structure(a *abbreviation) map[string]uint64 {
 	var e entry
 	e.read(&r.c, a, r.u)
-	text := string(r.t.text(r.u, e.name))
+	text := string(r.t.info.text(r.u, e.name))
 	for _, name := range r.names {
 		if text == name && r.found[name] == nil {
 			members := make(map[string]uint64)
@@ -121,7 +121,7 @@ func (r *structureReader) member(a *abbreviation, members map[string]uint64) {
 			place = v
 		}
 	}
-	text := r.t.text(r.u, name)
+	text := r.t.info.text(r.u, name)
 	if len(text) > 0 && len(text) <= maxMemberName && len(members) < maxMembers && place.kind == kindConst {
 		members[string(text)] = place.n
 	}

@@ -36,36 +36,42 @@ type Frame struct {
 // for concurrent use.
 type Table struct {
 	info   *Info
-	code   []extent
+	code   segments
 	symbol func(addr uint64) string // returns the name of the symbol there, or ""
 	units  []unit                   // in the order of .debug_info
-	index  []unitRange              // by address
-	reach  []uint64                 // reach[i] is the highest end of index[:i+1]
-	err    error                    // the first problem
+	index  unitIndex
+	err    error // the first problem
 
-	tables    []*abbreviations // those used last, the latest first
-	names     map[uint32]functionName
-	nameBytes int
-	loaded    []*unit
-	bytes     int // of loaded units
-	clock     uint64
-	budget    int
-	alternate *Table // of Info.alternate, once it was needed
+	abbreviations abbreviationTables
+	names         names
+	loaded        loadedUnits
+	budget        int
+	alternate     *Table // of Info.alternate, once it was needed
 
 	isAlternate bool // it is the alternate of another table
+}
+
+// unitIndex finds the units with code at an address.
+type unitIndex struct {
+	ranges []unitRange // by address
+	reach  []uint64    // reach[i] is the highest end of ranges[:i+1]
+}
+
+// arrange completes the index after the ranges were added.
+func (x *unitIndex) arrange() {
+	slices.SortStableFunc(x.ranges, func(a, b unitRange) int { return cmp.Compare(a.start, b.start) })
+	x.reach = make([]uint64, len(x.ranges))
+	highest := uint64(0)
+	for i := range x.ranges {
+		highest = max(highest, x.ranges[i].end)
+		x.reach[i] = highest
+	}
 }
 
 // unitRange is a range of addresses that belongs to a unit.
 type unitRange struct {
 	extent
 	unit int32
-}
-
-// unitData is what was read of a unit.
-type unitData struct {
-	functions functions
-	lines     sourceLines
-	bytes     int
 }
 
 // New builds the index of a file's debugging information. The file may be closed, but its
@@ -90,13 +96,13 @@ func newTable(info *Info, code []extent, symbol func(addr uint64) string) *Table
 // Size returns how many bytes of memory the table always occupies, including its Info.
 func (t *Table) Size() uint64 {
 	const unitBytes, rangeBytes = 192, 32
-	return t.info.Size() + uint64(len(t.units))*unitBytes + uint64(len(t.index))*rangeBytes
+	return t.info.Size() + uint64(len(t.units))*unitBytes + uint64(len(t.index.ranges))*rangeBytes
 }
 
 // Loaded returns how many bytes the units read so far occupy, some hundred MiB at most.
 // Forget frees them.
 func (t *Table) Loaded() int {
-	n := t.bytes + t.nameBytes
+	n := t.loaded.bytes + t.names.bytes
 	if t.alternate != nil {
 		n += t.alternate.Loaded()
 	}
@@ -105,13 +111,11 @@ func (t *Table) Loaded() int {
 
 // Forget frees the units that were read. They are read again when they are needed.
 func (t *Table) Forget() {
-	for _, u := range t.loaded {
-		u.data, u.split = nil, nil
-	}
+	t.loaded.clear()
 	if t.alternate != nil {
 		t.alternate.Forget()
 	}
-	t.loaded, t.bytes, t.names, t.nameBytes, t.tables = nil, 0, nil, 0, nil
+	t.names, t.abbreviations = names{}, nil
 }
 
 // Err returns the first problem with the debugging information, a *trace.SyntaxError, or
@@ -137,11 +141,11 @@ func (t *Table) build() {
 	var ranges []extent
 	for i := range t.units {
 		u := &t.units[i]
-		a := t.abbreviations(u)
+		a := t.abbreviations.of(t.info, u)
 		if a.err != nil {
 			t.problem(a.err)
 		}
-		if !t.work(a.attrs+1) || len(t.index) > maxRanges {
+		if !t.work(a.attrs+1) || len(t.index.ranges) > maxRanges {
 			t.problem(fail("debug_info", int(u.start), trace.ErrLimit, "index of units"))
 			break
 		}
@@ -150,21 +154,15 @@ func (t *Table) build() {
 			ranges = t.covered(u, ranges)
 		}
 		for _, r := range ranges {
-			t.index = append(t.index, unitRange{r, int32(i)})
+			t.index.ranges = append(t.index.ranges, unitRange{r, int32(i)})
 		}
 	}
-	slices.SortStableFunc(t.index, func(a, b unitRange) int { return cmp.Compare(a.start, b.start) })
-	t.reach = make([]uint64, len(t.index))
-	highest := uint64(0)
-	for i := range t.index {
-		highest = max(highest, t.index[i].end)
-		t.reach[i] = highest
-	}
+	t.index.arrange()
 }
 
 // covered appends the ranges for which a unit has lines.
 func (t *Table) covered(u *unit, dst []extent) []extent {
-	l, err := t.readLines(u)
+	l, err := readLines(t, u)
 	if err != nil {
 		t.problem(err)
 	}
@@ -179,9 +177,10 @@ func (t *Table) covered(u *unit, dst []extent) []extent {
 // appends nothing if the debugging information does not cover the address.
 func (t *Table) AppendFrames(dst []Frame, addr uint64) []Frame {
 	var lines *unitData
-	i := before(t.index, addr, func(r *unitRange) uint64 { return r.start })
-	for tries := 0; i >= 0 && t.reach[i] > addr && tries < maxTries; i, tries = i-1, tries+1 {
-		r := &t.index[i]
+	x := &t.index
+	i := before(x.ranges, addr, func(r *unitRange) uint64 { return r.start })
+	for tries := 0; i >= 0 && x.reach[i] > addr && tries < maxTries; i, tries = i-1, tries+1 {
+		r := &x.ranges[i]
 		if addr >= r.end {
 			continue
 		}
@@ -235,8 +234,7 @@ func decorated(name string) bool {
 
 // load returns the contents of a unit. It drops other units if they occupy too much memory.
 func (t *Table) load(u *unit) *unitData {
-	t.clock++
-	u.used = t.clock
+	t.loaded.use(u)
 	if u.data != nil {
 		return u.data
 	}
@@ -246,32 +244,12 @@ func (t *Table) load(u *unit) *unitData {
 	if d.functions, err = t.readAllFunctions(u); err != nil {
 		t.problem(err)
 	}
-	if d.lines, err = t.readLines(u); err != nil {
+	if d.lines, err = readLines(t, u); err != nil {
 		t.problem(err)
 	}
 	const nodeBytes, ownerBytes, rowBytes, sequenceBytes, fileBytes, unitBytes = 20, 12, 16, 40, 32, 512
 	d.bytes = unitBytes + len(d.functions.nodes)*nodeBytes + len(d.functions.starts)*ownerBytes + d.lines.rows*rowBytes +
 		len(d.lines.sequences)*sequenceBytes + len(d.lines.list)*fileBytes + u.split.size()
-	for len(t.loaded) > 0 && t.bytes+d.bytes > maxLoaded {
-		t.forget()
-	}
-	u.data = d
-	u.split.use(d)
-	t.loaded = append(t.loaded, u)
-	t.bytes += d.bytes
+	t.loaded.add(u, d)
 	return d
-}
-
-// forget drops the least recently used unit.
-func (t *Table) forget() {
-	oldest := 0
-	for i, u := range t.loaded {
-		if u.used < t.loaded[oldest].used {
-			oldest = i
-		}
-	}
-	u := t.loaded[oldest]
-	t.bytes -= u.data.bytes
-	u.data, u.split = nil, nil
-	t.loaded = slices.Delete(t.loaded, oldest, oldest+1)
 }

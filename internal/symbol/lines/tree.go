@@ -60,19 +60,19 @@ type treeReader struct {
 	stack []int32 // parents for the entries that are open
 	f     functions
 	spans []span
-	buf   []extent
+	addrs rangeReader
 }
 
 // readFunctions reads all entries of a unit.
-func (t *Table) readFunctions(u *unit) (functions, error) {
-	r := &treeReader{t: t, u: u, c: t.info.cursor(t.info.info[:u.end], uint64(u.first))}
+func readFunctions(t *Table, u *unit) (functions, error) {
+	r := &treeReader{t: t, u: u, addrs: rangeReader{t: t, u: u}, c: t.info.cursor(t.info.info[:u.end], uint64(u.first))}
 	err := r.run()
 	r.f.cover(r.spans)
 	return r.f, err
 }
 
 func (r *treeReader) run() error {
-	table := r.t.abbreviations(r.u)
+	table := r.t.abbreviations.of(r.t.info, r.u)
 	around := int32(none)
 	for r.c.left() > 0 {
 		at := r.c.at
@@ -138,7 +138,7 @@ func (r *treeReader) entry(a *abbreviation, at int, around int32) (int32, error)
 	case a.tag == dwarf.TagNamespace && len(r.stack) == 1:
 		e.read(&r.c, a, r.u)
 		if a.children {
-			r.f.spaces = append(r.f.spaces, space{start: uint32(at), name: r.t.text(r.u, e.name)})
+			r.f.spaces = append(r.f.spaces, space{start: uint32(at), name: r.t.info.text(r.u, e.name)})
 		}
 		return around, nil
 	case a.fixed != varies:
@@ -158,22 +158,24 @@ func (r *treeReader) entry(a *abbreviation, at int, around int32) (int32, error)
 
 // node makes the node of a function or an inlined call.
 func (r *treeReader) node(tag dwarf.Tag, e *entry, at int, around int32) (int32, error) {
-	r.buf = r.t.appendRanges(r.buf[:0], r.u, e)
+	r.addrs.list = r.addrs.list[:0]
+	r.addrs.entry(e)
+	own := r.addrs.list
 	n := node{entry: uint32(at), parent: none}
 	if tag == dwarf.TagSubprogram {
-		if len(r.buf) == 0 {
+		if len(own) == 0 {
 			return abstract, nil
 		}
 	} else {
 		n.inlined, n.parent = true, around
 		n.file, n.line = e.callFile.number(), e.callLine.number()
 	}
-	if len(r.f.nodes) >= maxNodes || len(r.spans)+len(r.buf) > maxSpans {
+	if len(r.f.nodes) >= maxNodes || len(r.spans)+len(own) > maxSpans {
 		return around, fail("debug_info", at, trace.ErrLimit, "functions of a unit")
 	}
 	i := int32(len(r.f.nodes))
 	r.f.nodes = append(r.f.nodes, n)
-	for _, x := range r.buf {
+	for _, x := range own {
 		r.spans = append(r.spans, span{x, i})
 	}
 	return i, nil

@@ -107,7 +107,7 @@ func (t *Table) unitOf(entry uint64) *unit {
 // which is nil if there is none.
 func (t *Table) entry(u *unit, at uint64) (cursor, *abbreviation) {
 	c := t.info.cursor(t.info.info[:u.end], at)
-	return c, t.abbreviations(u).find(c.uleb())
+	return c, t.abbreviations.of(t.info, u).find(c.uleb())
 }
 
 // languages are those whose compilers decorate the names of functions but do not always
@@ -152,12 +152,12 @@ func (t *Table) readRoot(u *unit, dst []extent) []extent {
 		u.hasLines = false
 		return dst
 	}
-	u.dir = t.text(u, dir)
-	u.low, _ = t.address(u, e.low)
-	n := len(dst)
-	dst = t.appendRanges(dst, u, &e)
-	u.hasRanges = len(dst) > n
-	return dst
+	u.dir = t.info.text(u, dir)
+	u.low, _ = t.info.address(u, e.low)
+	r := rangeReader{t: t, u: u, list: dst}
+	r.entry(&e)
+	u.hasRanges = len(r.list) > len(dst)
+	return r.list
 }
 
 // bases returns the offsets of lists in units that do not give them: right after the
@@ -170,45 +170,4 @@ func bases(w width) (str, addr, ranges uint64) {
 		return 16, 16, 20
 	}
 	return 8, 8, 12
-}
-
-// text returns the string that v holds or refers to.
-func (t *Table) text(u *unit, v value) []byte {
-	switch v.kind {
-	case kindText:
-		return v.text
-	case kindStr:
-		return text(t.info.str, v.n)
-	case kindLineStr:
-		return text(t.info.lineStr, v.n)
-	case kindStrAlternate:
-		if t.info.alternate != nil {
-			return text(t.info.alternate.str, v.n)
-		}
-	case kindStrIndex:
-		if v.n > MaxSize {
-			return nil
-		}
-		c := t.info.cursor(t.info.strOffsets, min(u.strBase, MaxSize)+v.n*uint64(u.offset()))
-		if at := c.uint(u.offset()); !c.short {
-			return text(t.info.str, at)
-		}
-	}
-	return nil
-}
-
-// address returns the address that v holds or refers to.
-func (t *Table) address(u *unit, v value) (uint64, bool) {
-	switch v.kind {
-	case kindAddr:
-		return v.n, true
-	case kindAddrIndex:
-		if v.n > MaxSize {
-			return 0, false
-		}
-		c := t.info.cursor(t.info.addr, min(u.addrBase, MaxSize)+v.n*uint64(u.addr))
-		addr := c.uint(int(u.addr))
-		return addr, !c.short
-	}
-	return 0, false
 }

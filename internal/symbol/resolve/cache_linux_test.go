@@ -63,7 +63,7 @@ func TestCache(t *testing.T) {
 		if err := r.Save(); err != nil {
 			t.Error(err)
 		}
-		return got, r.mapped(program).lines != nil
+		return got, r.modules.mapped(program).debug.lines != nil
 	}
 	want, read := all(nil)
 	inlined := 0

@@ -219,10 +219,10 @@ func TestCallersBounded(t *testing.T) {
 			clear(c.sites)
 			clear(c.slots)
 		}
-		for _, m := range r.modules {
-			if m.lines != nil {
+		for _, m := range r.modules.all {
+			if m.debug.lines != nil {
 				files++
-				if m.lines.Loaded() > 0 {
+				if m.debug.lines.Loaded() > 0 {
 					loaded++
 				}
 			}
@@ -246,7 +246,7 @@ func TestCallersBounded(t *testing.T) {
 	r = New(Options{MaxSymbols: 1})
 	count(r)
 	held := 0
-	for _, m := range r.modules {
+	for _, m := range r.modules.all {
 		if m.file != nil {
 			held++
 		}

@@ -17,6 +17,23 @@ const maxDebug = 1 << 30
 // files. The file in use is exempt; it has a limit of its own.
 const maxLoaded = 256 << 20
 
+// debugging is the debugging information of a module.
+type debugging struct {
+	lines  *lines.Table // nil if there is none
+	looked bool         // lines were looked for
+	file   *symbol.File // of lines, closed; it finds further files
+	cached *linecache.Entry
+	asked  bool // the cache was asked
+}
+
+// save writes what was found to the cache, if there is one.
+func (d *debugging) save() error {
+	if d.cached != nil && d.file != nil {
+		d.cached.Consult(d.file.Consulted())
+	}
+	return d.cached.Save()
+}
+
 // frames appends the functions that are active at an address of a file, the innermost
 // first: with lines where there is debugging information, else the symbol there.
 func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint64) []lines.Frame {
@@ -24,43 +41,45 @@ func (r *Resolver) frames(dst []lines.Frame, m *module, f *symbol.File, at uint6
 	if ok {
 		return dst
 	}
-	if !m.looked {
-		m.looked = true
+	d := &m.debug
+	if !d.looked {
+		d.looked = true
 		if !r.options.NoLines {
 			r.readLines(m, f)
 		}
 	}
 	s, known := f.Lookup(at)
-	if m.lines != nil {
+	if d.lines != nil {
 		n := len(dst)
-		before := m.lines.Loaded()
-		dst = m.lines.AppendFrames(dst, at)
-		if r.loaded += m.lines.Loaded() - before; r.loaded > r.maxLoaded {
+		before := d.lines.Loaded()
+		dst = d.lines.AppendFrames(dst, at)
+		if r.loaded += d.lines.Loaded() - before; r.loaded > r.maxLoaded {
 			r.forget(m)
 		}
 		if len(dst) > n {
 			if known {
 				preferred(&dst[len(dst)-1], f, &s)
 			}
-			m.cached.Add(at, dst[n:])
+			d.cached.Add(at, dst[n:])
 			return dst
 		}
-		m.cached.Add(at, []lines.Frame{{Function: s.Name}})
+		d.cached.Add(at, []lines.Frame{{Function: s.Name}})
 	}
 	return append(dst, lines.Frame{Function: s.Name})
 }
 
 // kept returns what the cache holds for a file, or nil if there is no cache.
 func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
-	if m.asked {
-		return m.cached
+	d := &m.debug
+	if d.asked {
+		return d.cached
 	}
-	m.asked = true
+	d.asked = true
 	if o := &r.options; o.Cache != nil && o.Fetch == nil && o.Open == nil && !o.NoLines {
-		m.cached = o.Cache.Load(f, strings.Join(append([]string{o.Root}, o.Debug...), "\x00"))
-		m.cached.Consult(f.Consulted())
+		d.cached = o.Cache.Load(f, strings.Join(append([]string{o.Root}, o.Debug...), "\x00"))
+		d.cached.Consult(f.Consulted())
 	}
-	return m.cached
+	return d.cached
 }
 
 // Save writes what was found to the cache, for the next run. The Resolver can still be
@@ -68,11 +87,8 @@ func (r *Resolver) kept(m *module, f *symbol.File) *linecache.Entry {
 // faster.
 func (r *Resolver) Save() error {
 	var all error
-	for _, m := range r.modules {
-		if m.cached != nil && m.debug != nil {
-			m.cached.Consult(m.debug.Consulted())
-		}
-		all = errors.Join(all, m.cached.Save())
+	for _, m := range r.modules.all {
+		all = errors.Join(all, m.debug.save())
 	}
 	return all
 }
@@ -111,17 +127,17 @@ func (r *Resolver) readLines(m *module, f *symbol.File) {
 	if err != nil {
 		return
 	}
-	m.lines = lines.New(info, f)
-	m.debug = again
-	r.debug += m.lines.Size()
+	m.debug.lines = lines.New(info, f)
+	m.debug.file = again
+	r.debug += m.debug.lines.Size()
 }
 
 // forget drops what was read of the debugging information of other modules.
 func (r *Resolver) forget(but *module) {
-	for _, m := range r.modules {
-		if m != but && m.lines != nil {
-			m.lines.Forget()
+	for _, m := range r.modules.all {
+		if m != but && m.debug.lines != nil {
+			m.debug.lines.Forget()
 		}
 	}
-	r.loaded = but.lines.Loaded()
+	r.loaded = but.debug.lines.Loaded()
 }

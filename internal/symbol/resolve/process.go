@@ -40,7 +40,7 @@ func (p *Process) add(m *trace.Mapping) {
 	if m.End <= m.Start {
 		return
 	}
-	mod := p.resolver.mapped(m.Path)
+	mod := p.resolver.modules.mapped(m.Path)
 	i := p.after(m.Start)
 	if i < len(p.maps) && p.maps[i].is(m, mod) {
 		return
@@ -160,15 +160,15 @@ func (p *Process) lookup(addr uint64) *frame {
 	case m == nil:
 		return p.made(addr, unknown)
 	case m.module.path == vsyscallName:
-		return m.module.vsyscall(addr)
+		return m.module.frames.vsyscall(addr)
 	case f == nil && m.module.noFile:
-		return p.made(addr, m.module.bare)
+		return p.made(addr, m.module.frames.bare)
 	case f == nil:
-		return m.module.bare
+		return m.module.frames.bare
 	case p.resolver.options.Style.Lines:
 		return m.module.place(p.resolver, f, at)
 	}
-	return m.module.frame(f, f.Find(at))
+	return m.module.frames.function(f, f.Find(at))
 }
 
 // traced returns the frame of an address in a function that a record of the trace

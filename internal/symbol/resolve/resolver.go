@@ -3,7 +3,6 @@ package resolve
 import (
 	"debug/elf"
 	"io/fs"
-	"strings"
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
@@ -68,11 +67,8 @@ type Stats struct {
 // Resolver names the addresses of a trace. It is not safe for concurrent use.
 type Resolver struct {
 	options   Options
-	processes map[int32]*Process
-	first     *Process
-	none      *Process // a process without mappings
-	modules   map[moduleKey]*module
-	latest    map[string]*module // by path: the file that was last described
+	processes processes
+	modules   modules
 	cache     []slot
 	version   uint32        // changes with any mapping; cached answers of another version are void
 	machines  []elf.Machine // that the trace may come from; empty if unknown
@@ -84,8 +80,6 @@ type Resolver struct {
 	maxLoaded int
 	stats     Stats
 }
-
-type moduleKey struct{ path, buildID string }
 
 // cacheBits is the binary logarithm of the number of cached addresses: a few times as many
 // as a program with deep stacks uses.
@@ -111,10 +105,9 @@ var unknown = &frame{text: frametext.Unknown}
 // New returns a Resolver without mappings.
 func New(o Options) *Resolver {
 	r := &Resolver{
-		options: o, processes: make(map[int32]*Process), modules: make(map[moduleKey]*module),
-		latest: make(map[string]*module), cache: make([]slot, 1<<cacheBits), version: 1, maxLoaded: maxLoaded,
+		options: o, modules: newModules(), cache: make([]slot, 1<<cacheBits), version: 1, maxLoaded: maxLoaded,
 	}
-	r.none = &Process{resolver: r}
+	r.processes = newProcesses(r)
 	return r
 }
 
@@ -131,14 +124,14 @@ func (r *Resolver) Observe(rec *trace.Record) {
 	case trace.KindModule:
 		r.describe(&rec.Module)
 	case trace.KindMapping:
-		r.process(rec.PID).add(&rec.Mapping)
+		r.processes.get(rec.PID).add(&rec.Mapping)
 	case trace.KindUnmapping:
-		r.process(rec.PID).remove(rec.Mapping.Start, rec.Mapping.End)
+		r.processes.get(rec.PID).remove(rec.Mapping.Start, rec.Mapping.End)
 	case trace.KindExec:
-		r.process(rec.PID).clear()
+		r.processes.get(rec.PID).clear()
 	case trace.KindFunction:
 		f := &rec.Function
-		r.process(rec.PID).functions.Add(f.Name, f.Module, f.Start, f.End)
+		r.processes.get(rec.PID).functions.Add(f.Name, f.Module, f.Start, f.End)
 		r.version++
 	}
 }
@@ -146,18 +139,18 @@ func (r *Resolver) Observe(rec *trace.Record) {
 // describe records which file a path stands for from now on. Mappings of that path from
 // before its first description get it as well.
 func (r *Resolver) describe(m *trace.Module) {
-	mod := r.module(m.Path, m.BuildID)
+	mod := r.modules.get(m.Path, m.BuildID)
 	if !mod.known {
 		mod.known, mod.record = true, *m
 		mod.record.Path, mod.record.BuildID = mod.path, mod.buildID
 	}
-	r.latest[mod.path] = mod
-	before := r.modules[moduleKey{path: mod.path}]
+	r.modules.latest[mod.path] = mod
+	before := r.modules.all[moduleKey{path: mod.path}]
 	if before == nil || before == mod || !before.waiting {
 		return
 	}
 	before.waiting = false
-	for _, p := range r.processes {
+	for _, p := range r.processes.known {
 		for i := range p.maps {
 			if at := &p.maps[i]; at.module == before {
 				at.module, at.placed = mod, false
@@ -167,57 +160,10 @@ func (r *Resolver) describe(m *trace.Module) {
 	r.version++
 }
 
-// module returns the module with the given path and build ID, which it creates if
-// necessary.
-func (r *Resolver) module(path, buildID string) *module {
-	buildID = strings.ToLower(buildID)
-	if m, ok := r.modules[moduleKey{path, buildID}]; ok {
-		return m
-	}
-	path, buildID = strings.Clone(path), strings.Clone(buildID)
-	m := &module{path: path, buildID: buildID, bare: &frame{module: path, text: "from " + path}}
-	r.modules[moduleKey{path, buildID}] = m
-	return m
-}
-
-// mapped returns the module that a mapping of path refers to now.
-func (r *Resolver) mapped(path string) *module {
-	if m, ok := r.latest[path]; ok {
-		return m
-	}
-	m := r.module(path, "")
-	m.waiting = true
-	return m
-}
-
-// process returns the process with the given ID, which it creates if necessary.
-func (r *Resolver) process(pid int32) *Process {
-	p, ok := r.processes[pid]
-	if !ok {
-		p = &Process{resolver: r, pid: pid}
-		r.processes[pid] = p
-		if r.first == nil {
-			r.first = p
-		}
-	}
-	return p
-}
-
 // Process returns the address space of a process. Many traces name the process only in some
 // records. If pid is 0 or unknown, the result is the process without an ID, or else the
 // first one. It is valid until the next Observe.
-func (r *Resolver) Process(pid int32) *Process {
-	if p, ok := r.processes[pid]; ok {
-		return p
-	}
-	if p, ok := r.processes[0]; ok {
-		return p
-	}
-	if r.first != nil && (pid == 0 || len(r.processes) == 1) {
-		return r.first
-	}
-	return r.none
-}
+func (r *Resolver) Process(pid int32) *Process { return r.processes.find(pid) }
 
 // Name returns the function and file for a return address of the only process of the trace;
 // see [Process.Name].

@@ -51,12 +51,12 @@ func (c *choice) words() string {
 }
 
 // tests returns which tests to run in a case, "" for all. --run replaces the tests of cases.
-func (m *matrixFlags) tests(special string) string {
+func (m *matrixRun) tests(special string) string {
 	return cmp.Or(m.run, bootCases[special].tests)
 }
 
 // testsOf returns which tests to run in any of the cases, "" for all.
-func (m *matrixFlags) testsOf(cases []string) string {
+func (m *matrixRun) testsOf(cases []string) string {
 	var patterns []string
 	for _, special := range cases {
 		pattern := m.tests(special)
@@ -71,7 +71,7 @@ func (m *matrixFlags) testsOf(cases []string) string {
 }
 
 // arguments returns the arguments for a test program that runs these tests, "" for all.
-func (m *matrixFlags) arguments(tests string) []string {
+func (m *matrixRun) arguments(tests string) []string {
 	args := []string{"-test.v=test2json", "-test.timeout=" + m.timeout}
 	if !m.full {
 		args = append(args, "-test.short=true")
@@ -87,7 +87,7 @@ func (m *matrixFlags) arguments(tests string) []string {
 
 // environmentIn returns the environment for the tests in a case. programs is the guest's folder
 // with the programs to trace.
-func (m *matrixFlags) environmentIn(special, programs string) []string {
+func (m *matrixRun) environmentIn(special, programs string) []string {
 	env := m.environment()
 	if programs == suite.GuestPrograms { // virtme-ng's guests have everything that the host has
 		lacks := append(userland.Lacks(m.userland), "go", "libc6-dbg") // no part contains these
@@ -112,7 +112,7 @@ func casesOf(all []*choice) []string {
 
 // unmatched returns the names of tests, in --run or of a case, that no test had, and records
 // them as failures.
-func (m *matrixFlags) unmatched(runs []*result.Run) []string {
+func (m *matrixRun) unmatched(runs []*result.Run) []string {
 	names := result.Unmatched(m.run, runs)
 	for i, r := range runs {
 		if special := m.specials[i]; m.run == "" && special != "" {

@@ -32,7 +32,7 @@ func TestCases(t *testing.T) {
 
 // Tests of cases run in the rows of their cases, unless --run is given.
 func TestTestsOfCases(t *testing.T) {
-	var m matrixFlags
+	var m matrixRun
 	if got := m.testsOf([]string{"", "preempt"}); got != "" {
 		t.Errorf("with an ordinary row: %q, want all", got)
 	}
@@ -55,7 +55,7 @@ func TestTestsOfCases(t *testing.T) {
 
 // A test of a case that was renamed is reported as missing.
 func TestCaseWithoutItsTest(t *testing.T) {
-	m := matrixFlags{specials: []string{"", "lockdown"}}
+	m := matrixRun{specials: []string{"", "lockdown"}}
 	ordinary := &result.Run{Tests: []*result.Test{{Name: "TestA", Status: result.Passed}}}
 	special := &result.Run{Tests: []*result.Test{{Name: "TestB", Status: result.Passed}}}
 	if d := cmp.Diff([]string{"^TestLockedDown$"}, m.unmatched([]*result.Run{ordinary, special})); d != "" {

@@ -50,7 +50,7 @@ func (c *converter) end(status int, broken error) error {
 
 // follower collects the results from one machine.
 type follower struct {
-	m        *matrixFlags
+	m        *matrixRun
 	r        *result.Run
 	packages []suite.Package
 	first    int // the machine's case has one job per package, starting with this one

@@ -23,7 +23,7 @@ func TestFollowerRefuses(t *testing.T) {
 		"end without a start":   {guest.Event{Kind: guest.End, Job: 2}, "m/a, whose start is not on the console"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &follower{m: &matrixFlags{}, r: &result.Run{}, packages: packages, first: len(packages)}
+			f := &follower{m: &matrixRun{}, r: &result.Run{}, packages: packages, first: len(packages)}
 			if err := f.handle(t.Context(), test.event); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

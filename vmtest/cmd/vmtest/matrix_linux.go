@@ -34,7 +34,11 @@ type matrixFlags struct {
 	orQEMU  bool
 	full    bool
 	verbose bool
+}
 
+// matrixRun is a run of the matrix.
+type matrixRun struct {
+	matrixFlags
 	specials []string // the cases of the runs
 	cases    []string // those, without repetitions, in the order of their jobs
 
@@ -44,7 +48,7 @@ type matrixFlags struct {
 
 // matrix runs the tests of packages on several kernels.
 func matrix(ctx context.Context, args []string) (int, error) {
-	var m matrixFlags
+	var m matrixRun
 	f := m.declare("matrix", "matrix [flags] [PACKAGE...]\n\nPackages are those of the tracer unless they are named.")
 	f.StringVar(&m.kernels, "kernels", "5.10 6.1 6.12 6.12:preempt 6.12:lockdown 6.18", "series, separated by spaces, also with a backend, 6.12:vng, or a case, 6.12:preempt; none with --vmlinuz unless they are named")
 	f.StringVar(&m.must, "must", "6.1 6.12", "series that it is an error not to find")
@@ -88,7 +92,7 @@ func matrix(ctx context.Context, args []string) (int, error) {
 }
 
 // all builds the tests and runs them on each kernel.
-func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*result.Run, error) {
+func (m *matrixRun) all(ctx context.Context, h *host, patterns []string) ([]*result.Run, error) {
 	all, err := choices(h, m.kernels, m.vmlinuz)
 	if err != nil {
 		return nil, err
@@ -136,7 +140,7 @@ func (m *matrixFlags) all(ctx context.Context, h *host, patterns []string) ([]*r
 }
 
 // build builds the tests and the programs that they trace.
-func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]suite.Package, error) {
+func (m *matrixRun) build(ctx context.Context, h *host, patterns []string) ([]suite.Package, error) {
 	cover := ""
 	if m.cover != "" {
 		cover = strings.Join(patterns, ",")
@@ -185,7 +189,7 @@ func (m *matrixFlags) build(ctx context.Context, h *host, patterns []string) ([]
 }
 
 // settle gets a kernel, or records in the run why there is none.
-func (m *matrixFlags) settle(ctx context.Context, c *choice, r *result.Run) {
+func (m *matrixRun) settle(ctx context.Context, c *choice, r *result.Run) {
 	err := c.settle(ctx)
 	if errors.Is(err, errNoVNG) && m.orQEMU {
 		m.insteadOfVNG(c, err)
@@ -199,12 +203,12 @@ func (m *matrixFlags) settle(ctx context.Context, c *choice, r *result.Run) {
 	}
 }
 
-func (m *matrixFlags) insteadOfVNG(c *choice, why error) {
+func (m *matrixRun) insteadOfVNG(c *choice, why error) {
 	progress{c.word}.printf("*** PLAIN QEMU INSTEAD OF VIRTME-NG: %v ***", why)
 }
 
 // boot runs the jobs on one kernel and collects the results.
-func (m *matrixFlags) boot(ctx context.Context, c *choice, r *result.Run, packages []suite.Package) {
+func (m *matrixRun) boot(ctx context.Context, c *choice, r *result.Run, packages []suite.Package) {
 	first := slices.Index(m.cases, c.special) * len(packages)
 	f := &follower{m: m, r: r, packages: packages, first: first, progress: progress{c.word}, start: time.Now()}
 	limits := c.h.limits()

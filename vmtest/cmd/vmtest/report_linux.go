@@ -12,7 +12,7 @@ import (
 )
 
 // report writes the results in all forms and returns the exit code.
-func (m *matrixFlags) report(runs []*result.Run) (int, error) {
+func (m *matrixRun) report(runs []*result.Run) (int, error) {
 	// If a machine has stopped, its names may be missing for that reason.
 	if exitCode(runs) != exitBroken {
 		for _, name := range m.unmatched(runs) {
@@ -59,7 +59,7 @@ func exitCode(runs []*result.Run) int {
 }
 
 // addProfile adds the profile of one package's run to the combined profile.
-func (m *matrixFlags) addProfile(name string, profile []byte) error {
+func (m *matrixRun) addProfile(name string, profile []byte) error {
 	if m.cover == "" {
 		return fmt.Errorf("the guest sent %s, which was not requested", name)
 	}

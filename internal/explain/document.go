@@ -1,0 +1,176 @@
+package explain
+
+import "time"
+
+// Kind is what the memory of a row is used for.
+type Kind string
+
+// The kinds of rows. Those of malloc are known for the GNU C library only.
+const (
+	Program      Kind = "program"       // code and data of the program's file
+	Libraries    Kind = "libraries"     // code and data of libraries
+	Files        Kind = "files"         // page cache of other mapped files
+	SharedMemory Kind = "shared_memory" // tmpfs, memfd, System V and anonymous shared mappings
+	Stacks       Kind = "stacks"        // stacks of threads
+	Live         Kind = "malloc_live"   // blocks that the program has not freed
+	Free         Kind = "malloc_free"   // free blocks between live ones
+	Cached       Kind = "malloc_cached" // free blocks in the caches of threads
+	Fast         Kind = "malloc_fast"   // free blocks in fast bins
+	Top          Kind = "malloc_top"    // free memory at the end of arenas
+	Own          Kind = "malloc_own"    // malloc's own structures
+	Unread       Kind = "malloc_unread" // memory of arenas whose blocks could not be read
+	Allocator    Kind = "allocator"     // mappings of another allocator, live and free together
+	Managed      Kind = "managed_heap"  // the heap of a language's runtime
+	Runtime      Kind = "runtime"       // other memory of a language's runtime
+	Break        Kind = "program_break" // memory of brk that no known allocator uses
+	Anonymous    Kind = "anonymous"     // mappings of the program itself
+	Kernel       Kind = "kernel"        // pages that the kernel maps: vdso and others
+	Other        Kind = "other"         // everything else: devices and what was not recognised
+)
+
+// Row is memory of one kind. Sizes are in bytes.
+type Row struct {
+	Kind     Kind   `json:"kind"`
+	What     string `json:"what"` // for people
+	Resident uint64 `json:"resident"`
+	Shared   uint64 `json:"shared"`     // part of Resident that other processes map, too
+	Size     uint64 `json:"size"`       // allocated or mapped, whether resident or not
+	Swap     uint64 `json:"swap"`       // swapped out, not part of Resident
+	Huge     uint64 `json:"huge"`       // part of Resident in transparent huge pages
+	Count    uint64 `json:"count"`      // of Unit
+	Unit     string `json:"unit"`       // "blocks", "mappings" or "stacks"
+	Likely   bool   `json:"likely"`     // recognised by signs that may mislead
+	Why      string `json:"why"`        // how it was recognised, if Likely; or why it is unknown
+	Parts    []Part `json:"parts"`      // the largest parts; never nil
+	More     int    `json:"more_parts"` // parts that are not listed
+}
+
+// Part is a part of a row: a file, a library, a mapping.
+type Part struct {
+	Name     string `json:"name"`
+	Resident uint64 `json:"resident"`
+}
+
+// Amount is a number of blocks of malloc. Bytes include malloc's headers.
+type Amount struct {
+	Blocks   uint64 `json:"blocks"`
+	Bytes    uint64 `json:"bytes"`
+	Resident uint64 `json:"resident"`
+}
+
+// Hole is free memory between live blocks of an arena.
+type Hole struct {
+	Address  uint64 `json:"address"`
+	Bytes    uint64 `json:"bytes"`
+	Resident uint64 `json:"resident"`
+	// What is above it in the same piece of memory. A heap shrinks only from its end.
+	Above Amount `json:"above"`
+	// Next is the size in bytes of the block directly above it.
+	Next uint64 `json:"next"`
+}
+
+// Arena is an arena of the GNU C library.
+type Arena struct {
+	Address uint64 `json:"address"`
+	Main    bool   `json:"main"`
+	Heaps   int    `json:"heaps"`  // pieces of memory
+	System  uint64 `json:"system"` // what it got from the kernel, by its own count
+	Live    Amount `json:"live"`
+	Free    Amount `json:"free"`
+	Cached  Amount `json:"cached"`
+	Fast    Amount `json:"fast"`
+	Top     Amount `json:"top"`
+	Own     Amount `json:"own"`
+	Unread  Amount `json:"unread"`
+	Why     string `json:"why"`   // why blocks are unread
+	Holes   []Hole `json:"holes"` // the largest ones first; never nil
+}
+
+// Heap is the state of the GNU C library's malloc.
+type Heap struct {
+	Arenas []Arena `json:"arenas"` // the main one first; never nil
+	Mapped Amount  `json:"mapped"` // live blocks with mappings of their own
+	// CountedMapped and CountedBlocks are the library's own count of them, if Counted.
+	Counted       bool   `json:"counted"`
+	CountedBlocks uint64 `json:"counted_blocks"`
+	CountedMapped uint64 `json:"counted_mapped"`
+	ThreadCaches  int    `json:"thread_caches"` // that hold blocks
+	// Why is the reason why there are no arenas, or why something is missing.
+	Why   string `json:"why"`
+	Check *Check `json:"check"` // nil without debugging symbols
+}
+
+// Check compares the heap with the library's own variables, which debugging symbols name.
+type Check struct {
+	System       uint64 `json:"system"`        // by the variables
+	Free         uint64 `json:"free"`          // by the library's lists: mallinfo's fordblks
+	WalkedSystem uint64 `json:"walked_system"` // the same by reading blocks
+	WalkedFree   uint64 `json:"walked_free"`
+	Why          string `json:"why"` // why there is no comparison
+}
+
+// Process is the process that is explained.
+type Process struct {
+	PID     int    `json:"pid"`
+	NSPID   int    `json:"ns_pid"` // its ID in its own PID namespace
+	Name    string `json:"name"`
+	Exe     string `json:"exe"`
+	Bits    int    `json:"bits"`
+	Threads int    `json:"threads"`
+	// Runtimes and Allocators name what was recognised, such as "jvm" and "glibc".
+	Runtimes   []string `json:"runtimes"`
+	Allocators []string `json:"allocators"`
+}
+
+// Document explains the resident memory of one process at one time. Sizes are in bytes.
+type Document struct {
+	Time         time.Time `json:"time"`
+	Took         float64   `json:"took_seconds"`
+	Process      Process   `json:"process"`
+	Verdicts     []Verdict `json:"verdicts"` // never nil
+	Resident     uint64    `json:"resident"` // by smaps_rollup, after the rows were read
+	Before       uint64    `json:"resident_before"`
+	Sum          uint64    `json:"sum"`          // of the rows
+	Proportional uint64    `json:"proportional"` // Pss: shared pages divided by the processes that map them
+	Swap         uint64    `json:"swap"`
+	Hugetlb      uint64    `json:"hugetlb"`
+	PageTables   uint64    `json:"page_tables"`
+	Rows         []Row     `json:"rows"` // the largest first; never nil
+	Heap         *Heap     `json:"heap"` // nil if the process does not use the GNU C library
+	Notes        []string  `json:"notes"`
+	Drift        *Drift    `json:"drift"` // since an earlier reading; nil for none
+}
+
+// Drift is how the memory changed since an earlier reading.
+type Drift struct {
+	Seconds  float64  `json:"seconds"`
+	Resident int64    `json:"resident"`
+	Rows     []Change `json:"rows"` // that changed, the largest change first; never nil
+}
+
+// Change is how a row changed.
+type Change struct {
+	Kind     Kind   `json:"kind"`
+	What     string `json:"what"`
+	Resident int64  `json:"resident"`
+	Size     int64  `json:"size"`
+	Count    int64  `json:"count"`
+}
+
+// row returns the row of a kind with the most resident memory, or an empty one.
+func (d *Document) row(kind Kind) Row {
+	for _, r := range d.Rows {
+		if r.Kind == kind {
+			return r
+		}
+	}
+	return Row{Kind: kind}
+}
+
+// AddsUp reports whether the rows add up to the resident memory, give or take 2 %, and what
+// the resident memory itself changed in the meantime.
+func (d *Document) AddsUp() bool {
+	const part = 50
+	low, high := min(d.Before, d.Resident), max(d.Before, d.Resident)
+	return d.Sum+low/part >= low && d.Sum <= high+high/part
+}

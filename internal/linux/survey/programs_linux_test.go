@@ -1,0 +1,327 @@
+package survey
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/testutil"
+)
+
+// service starts a program that prints one line when nothing changes any more and then waits.
+// The line is returned.
+func service(t *testing.T, cmd *exec.Cmd) (pid int, line string) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()         // which ends it
+		_ = cmd.Process.Kill() // unless it does not read
+		_ = cmd.Wait()
+	})
+	text, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid, strings.TrimSpace(text)
+}
+
+// A Python service that never frees its compressors: the leak is in C, not in the objects.
+func TestPythonService(t *testing.T) {
+	const script = `import sys, zlib
+connections = []
+for i in range(150):
+    c = zlib.compressobj()
+    c.compress(b"x" * 10000)
+    connections.append(c)
+print("ready", flush=True)
+sys.stdin.read()`
+	pid, _ := service(t, exec.Command("python3", "-c", script))
+	d := document(t, pid)
+	leads(t, d, explain.AboutLive)
+	// deflate documents (1 << (windowBits+2)) + (1 << (memLevel+9)) bytes: 256 KiB by default.
+	if live := sizes(d, explain.Live).size; live < 150*(256<<10) {
+		t.Errorf("%d bytes are live, want at least 150 compressors of 256 KiB", live)
+	}
+	if !slices.Contains(d.Process.Runtimes, "python") {
+		t.Errorf("runtimes %v", d.Process.Runtimes)
+	}
+}
+
+// Objects of Python are in its own arenas.
+func TestPythonObjects(t *testing.T) {
+	const script = `import sys
+objects = [str(i) * 4 for i in range(300000)]
+print(sum(sys.getsizeof(o) for o in objects), flush=True)
+sys.stdin.read()`
+	pid, line := service(t, exec.Command("python3", "-c", script))
+	d := document(t, pid)
+	leads(t, d, explain.AboutManaged)
+	want, err := strconv.ParseUint(line, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sizes(d, explain.Managed).resident; got < want || got > want*2 {
+		t.Errorf("arenas have %d bytes, the objects alone %d", got, want)
+	}
+}
+
+// With musl, mappings have their rows, and no arenas are found.
+func TestMusl(t *testing.T) {
+	programs := []string{
+		testutil.Build(t, "residence", testutil.Musl, "-pthread"),
+		testutil.Build(t, "residence", testutil.Musl, "-static", "-pthread"),
+	}
+	for _, program := range programs {
+		child := testutil.Spawn(t, program, "shared", "16")
+		child.Ready()
+		d := document(t, child.PID)
+		leads(t, d, explain.AboutShared)
+		if d.Heap != nil {
+			t.Errorf("%s: musl has arenas: %+v", program, d.Heap)
+		}
+	}
+}
+
+// A static program contains the C library.
+func TestStatic(t *testing.T) {
+	child := testutil.Spawn(t, testutil.Build(t, "residence", "-static", "-pthread"), "pinned", "16")
+	child.Ready()
+	d := document(t, child.PID)
+	leads(t, d, explain.AboutPinned)
+	if d.Heap == nil || len(d.Heap.Arenas) != 1 || d.Heap.Arenas[0].Holes[0].Bytes < 15*mib {
+		t.Errorf("%+v", d.Heap)
+	}
+}
+
+// Go's heap is known from its addresses, or from the names of its mappings.
+func TestGo(t *testing.T) {
+	dir := t.TempDir()
+	const program = `package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+func main() {
+	var keep [][]byte
+	for range 64 {
+		b := make([]byte, 1<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		keep = append(keep, b)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Println(m.HeapInuse)
+	_, _ = io.ReadAll(os.Stdin)
+	runtime.KeepAlive(keep)
+}
+`
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "program")
+	build := exec.Command("go", "build", "-o", exe, source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	pid, line := service(t, exec.Command(exe))
+	d := document(t, pid)
+	leads(t, d, explain.AboutManaged)
+	inUse, err := strconv.ParseUint(line, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Go heap", sizes(d, explain.Managed).resident, inUse, 0.1, 4*mib)
+	if !slices.Equal(d.Process.Runtimes, []string{"go"}) || d.Heap != nil {
+		t.Errorf("runtimes %v, heap %+v", d.Process.Runtimes, d.Heap)
+	}
+}
+
+// node leaks buffers, which malloc has allocated. The other figures are V8's own.
+func TestNodeBuffers(t *testing.T) {
+	node := testutil.Installed(t, "node")
+	const script = `const keep = [];
+for (let i = 0; i < 100; i++) keep.push(Buffer.alloc(1 << 20, 1));
+console.log(JSON.stringify(process.memoryUsage()));
+process.stdin.on('data', () => keep.push(1)).resume();`
+	pid, line := service(t, exec.Command(node, "-e", script))
+	var usage struct{ HeapTotal, ArrayBuffers uint64 }
+	if err := json.Unmarshal([]byte(line), &usage); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	d := document(t, pid)
+	leads(t, d, explain.AboutLive)
+	if live := sizes(d, explain.Live); live.resident < usage.ArrayBuffers || live.resident > usage.ArrayBuffers+16*mib {
+		t.Errorf("%d bytes are live, the buffers have %d", live.resident, usage.ArrayBuffers)
+	}
+	near(t, "V8 heap", sizes(d, explain.Managed).size, usage.HeapTotal, 0.15, 2*mib)
+}
+
+// A Java program with native memory: direct buffers come from malloc.
+func TestJavaNative(t *testing.T) {
+	java, javac := testutil.Installed(t, "java"), testutil.Installed(t, "javac")
+	dir := t.TempDir()
+	const program = `import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+public class Native {
+	public static void main(String[] args) throws Exception {
+		List<ByteBuffer> keep = new ArrayList<>();
+		for (int i = 0; i < 120; i++) {
+			ByteBuffer b = ByteBuffer.allocateDirect(1 << 20);
+			for (int j = 0; j < b.capacity(); j += 512)
+				b.put(j, (byte) 1);
+			keep.add(b);
+		}
+		System.out.println(Runtime.getRuntime().totalMemory());
+		System.out.flush();
+		System.in.read();
+		System.exit(keep.size() > 0 ? 0 : 1);
+	}
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "Native.java"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(javac, "-d", dir, filepath.Join(dir, "Native.java")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	pid, line := service(t, exec.Command(java, "-Xms64m", "-Xmx64m", "-XX:MaxDirectMemorySize=200m", "-cp", dir, "Native"))
+	heap, err := strconv.ParseUint(line, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := document(t, pid)
+	leads(t, d, explain.AboutLive)
+	if live := sizes(d, explain.Live).resident; live < 120*mib {
+		t.Errorf("%d bytes are live, want at least 120 buffers of 1 MiB", live)
+	}
+	for _, r := range d.Rows {
+		if r.Kind == explain.Managed {
+			near(t, "Java heap", r.Size, heap, 0.05, 4*mib)
+		}
+	}
+	if !slices.Contains(d.Process.Runtimes, "jvm") || sizes(d, explain.Managed).size == 0 {
+		t.Errorf("runtimes %v, rows %+v", d.Process.Runtimes, d.Rows)
+	}
+}
+
+// allocatorFile returns the path of an allocator's library.
+func allocatorFile(t *testing.T, name string) string {
+	t.Helper()
+	testutil.Extra(t, "other allocators")
+	all, _ := filepath.Glob("/usr/lib/*/" + name)
+	if len(all) == 0 {
+		t.Fatalf("%s is not installed (make need-test-all installs it)", name)
+	}
+	return all[0]
+}
+
+// Other allocators: the memory that they have mapped holds what the program has allocated.
+func TestOtherAllocators(t *testing.T) {
+	program := testutil.Build(t, "residence", "-pthread")
+	for _, test := range []struct{ allocator, library string }{
+		{"jemalloc", "libjemalloc.so.2"}, {"tcmalloc", "libtcmalloc_minimal.so.4"}, {"mimalloc", "libmimalloc.so.2.0"},
+	} {
+		library := allocatorFile(t, test.library)
+		cmd := exec.Command(program, "leak", "40")
+		cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+		child := testutil.Start(t, cmd)
+		child.Ready()
+		d := document(t, child.PID)
+		leads(t, d, explain.AboutAllocator)
+		if !slices.Contains(d.Process.Allocators, test.allocator) {
+			t.Errorf("allocators %v, want %s", d.Process.Allocators, test.allocator)
+		}
+		child.Go()
+		child.Succeed()
+		var live uint64
+		for line := range strings.Lines(string(child.Output())) {
+			if n, err := fmt.Sscanf(line, "live %d", &live); n == 1 && err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The program counts headers as large as glibc's, which others do not have.
+		row := sizes(d, explain.Allocator)
+		if row.resident < live-live/10 || row.resident > live+live/3 || row.size < row.resident {
+			t.Errorf("%s has %d bytes mapped and %d resident, the program has %d", test.allocator, row.size, row.resident, live)
+		}
+	}
+}
+
+// An allocator within the program is known from its functions.
+func TestStaticAllocator(t *testing.T) {
+	library := allocatorFile(t, "libjemalloc.a")
+	child := testutil.Spawn(t, testutil.Build(t, "residence", "-pthread", library, "-lm", "-lstdc++"), "leak", "40")
+	child.Ready()
+	d := document(t, child.PID)
+	leads(t, d, explain.AboutAllocator)
+	if !slices.Contains(d.Process.Allocators, "jemalloc") || sizes(d, explain.Allocator).resident < 40*mib {
+		t.Errorf("allocators %v, rows %+v", d.Process.Allocators, d.Rows)
+	}
+}
+
+// redis with the C library's malloc, when most of its keys are deleted: its own INFO is the
+// second opinion.
+func TestRedisFragmentation(t *testing.T) {
+	server, client := testutil.Installed(t, "redis-check-rdb"), testutil.Installed(t, "redis-cli")
+	libraries, _ := filepath.Glob("/lib/*-linux-gnu/libc.so.6")
+	if len(libraries) == 0 {
+		t.Fatal("the C library was not found")
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	cmd := exec.Command(server, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", filepath.Dir(socket))
+	cmd.Args[0] = "redis-server" // the program is one file with two names
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+libraries[0])
+	child := testutil.Start(t, cmd)
+	testutil.WaitFile(t, socket, child)
+	ask := func(args ...string) string {
+		out, err := exec.Command(client, append([]string{"-s", socket}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	ask("eval", `for i=1,200000 do redis.call('set','key:'..i,string.rep('x',200+i%300)) end`, "0")
+	ask("eval", `for i=1,200000 do if i%10~=0 then redis.call('del','key:'..i) end end`, "0")
+	info := map[string]uint64{}
+	for line := range strings.Lines(ask("info", "memory")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			info[name] = n
+		}
+	}
+	d := document(t, child.PID)
+	leads(t, d, explain.AboutHoles)
+	near(t, "live", sizes(d, explain.Live).size, info["used_memory"], 0.05, 2*mib) // libraries have their own blocks
+	waste := info["used_memory_rss"] - info["used_memory"]
+	near(t, "free", sizes(d, explain.Free).resident, waste, 0.05, 16*mib) // RSS includes code
+}

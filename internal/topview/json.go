@@ -1,0 +1,110 @@
+package topview
+
+import (
+	"encoding/json"
+	"io"
+
+	"rtrace-bpf/internal/live"
+	"rtrace-bpf/internal/printable"
+)
+
+// object is a snapshot as one line of JSON. docs/top.md describes it.
+type object struct {
+	Seconds   float64         `json:"seconds"` // since tracing began
+	Final     bool            `json:"final"`   // no line follows
+	Processes []processObject `json:"processes"`
+	By        By              `json:"by"`
+	Sort      Order           `json:"sort"`
+	Resources []resourceTotal `json:"resources"`
+	Lost      uint64          `json:"lost"`
+	Pauses    uint64          `json:"pauses"`
+	Notes     []string        `json:"notes"` // what makes the figures uncertain
+	Rows      []rowObject     `json:"rows"`
+	OtherRows int             `json:"other_rows"` // rows that are left out
+	Others    figuresObject   `json:"others"`     // sums of these
+}
+
+type processObject struct {
+	PID    int     `json:"pid"`
+	Name   string  `json:"name"`
+	RSS    uint64  `json:"rss"`    // 0 if it is not known
+	Share  float64 `json:"share"`  // of its processor time that goes into tracing
+	Factor float64 `json:"factor"` // how many times slower it is; 0 if that is not known
+	Execs  int     `json:"execs"`
+	Ended  bool    `json:"ended"`
+}
+
+type resourceTotal struct {
+	Type        string     `json:"type"`
+	Allocations uint64     `json:"allocations"`
+	Frees       uint64     `json:"frees"`
+	Reallocs    uint64     `json:"reallocs"`
+	Live        amountJSON `json:"live"`
+	Unknown     amountJSON `json:"unknown"`
+	Allocated   amountJSON `json:"allocated"`
+	Freed       amountJSON `json:"freed"`
+}
+
+type amountJSON struct {
+	Blocks uint64 `json:"blocks"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+type figuresObject struct {
+	Live      amountJSON `json:"live"`
+	Unknown   amountJSON `json:"unknown"`
+	Allocated amountJSON `json:"allocated"`
+	Freed     amountJSON `json:"freed"`
+	Growth    float64    `json:"growth"`          // change of live bytes per second
+	Rate      float64    `json:"allocated_bytes"` // per second
+	Calls     float64    `json:"allocations"`     // per second
+}
+
+type rowObject struct {
+	Text string `json:"text"`
+	figuresObject
+	Function string   `json:"function,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Library  string   `json:"library,omitempty"`
+	Stack    []string `json:"stack,omitempty"`
+}
+
+// WriteJSON writes the last snapshot with the first rows as one line of JSON.
+func (m *Model) WriteJSON(w io.Writer, rows int) error {
+	s := m.now
+	x := object{
+		Seconds: s.Elapsed.Seconds(), Final: m.screen.last, By: m.by, Sort: m.order, Notes: append([]string{}, m.doubts()...),
+		Processes: []processObject{}, Resources: []resourceTotal{}, Rows: []rowObject{},
+	}
+	for _, p := range s.Processes {
+		x.Processes = append(x.Processes, processObject{p.PID, printable.Name(p.Name), p.RSS, p.Share, p.Factor, p.Execs, p.Ended})
+		x.Lost += p.Lost
+		x.Pauses += p.Pauses
+	}
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		x.Resources = append(x.Resources, resourceTotal{
+			r.Type, r.Calls.Allocations, r.Calls.Frees, r.Calls.Reallocs,
+			amountJSON(r.Total.Live), amountJSON(r.Total.Unknown), amountJSON(r.Total.Allocated), amountJSON(r.Freed),
+		})
+	}
+	shown := m.all[:min(rows, len(m.all))]
+	for i := range shown {
+		r := &shown[i]
+		x.Rows = append(x.Rows, rowObject{
+			r.Text, figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
+			r.Place.Function, r.Place.File, r.Place.Line, r.Place.Library, r.Place.Stack,
+		})
+	}
+	t := total(m.all[len(shown):])
+	x.OtherRows = len(m.all) - len(shown)
+	x.Others = figures(t.Live, t.Unknown, t.Allocated, t.Freed, t.Growth, t.Rate, t.Calls)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(x)
+}
+
+func figures(alive, unknown, allocated, freed live.Amount, growth, rate, calls float64) figuresObject {
+	return figuresObject{amountJSON(alive), amountJSON(unknown), amountJSON(allocated), amountJSON(freed), growth, rate, calls}
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * residence WHAT [ARGUMENT]: a process whose memory is of one kind, and how much.
+ *
+ * WHAT is
+ *	heap THREADS	blocks of all kinds: live, between live ones, in the caches of threads, in
+ *			fast bins and with mappings of their own
+ *	arenas THREADS	threads that have freed most of what they had, each in its own arena
+ *	pinned MIB	a heap that is empty except for one block on top
+ *	leak MIB	many small live blocks next to a cache with a constant size
+ *	wide THREADS	threads that have more than one heap in their arenas, with free blocks
+ *	file PATH	a file that is mapped and read
+ *	shared MIB	shared memory in tmpfs
+ *	stacks THREADS	threads that have used 64 KiB of their stacks
+ *	mapped MIB	private mappings that are not malloc's
+ *	grow MIB	leak, wait at the gate, and leak as much again
+ *	busy THREADS	threads that allocate and free until the end
+ *
+ * When nothing changes any more, it writes what it knows, waits at the gate, and ends. Output:
+ * "NAME VALUE" lines. live is the size of all live blocks with malloc's headers, by the
+ * program's own account; the other names are those of mallinfo2.
+ */
+#include "prog.h"
+#include <malloc.h>
+#include <pthread.h>
+
+enum { MIB = 1 << 20 };
+
+static pthread_barrier_t done;
+static unsigned long live; /* bytes of live blocks */
+static volatile int sink;
+
+/* keep allocates a block that stays, fills it and counts it. */
+static void *keep(size_t size)
+{
+	char *p = malloc(size);
+
+	if (!p)
+		die("no memory");
+	memset(p, 1, size);
+	__atomic_add_fetch(&live, malloc_usable_size(p) + sizeof(size_t), __ATOMIC_RELAXED);
+	return p;
+}
+
+static void drop(void *p)
+{
+	__atomic_sub_fetch(&live, malloc_usable_size(p) + sizeof(size_t), __ATOMIC_RELAXED);
+	free(p);
+}
+
+static void report_heap(void)
+{
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+	struct mallinfo2 m = mallinfo2();
+
+	out("arena %zu\nhblks %zu\nhblkhd %zu\nuordblks %zu\nfordblks %zu\nfsmblks %zu\n", m.arena,
+	    m.hblks, m.hblkhd, m.uordblks, m.fordblks, m.fsmblks);
+#endif
+	out("live %lu\n", live);
+}
+
+/* run starts threads that do the same work and then wait; the program itself does it, too. */
+static void run(unsigned long threads, void *(*work)(void *))
+{
+	unsigned long i;
+	pthread_t thread;
+
+	pthread_barrier_init(&done, NULL, (unsigned)threads + 1);
+	for (i = 0; i < threads; i++)
+		if (pthread_create(&thread, NULL, work, (void *)(i + 1)) != 0)
+			die("no thread");
+	pthread_barrier_wait(&done);
+}
+
+/* fill_cache leaves free blocks of many sizes in the cache of the thread. */
+static void fill_cache(void)
+{
+	enum { SIZES = 60, EACH = 7 };
+	void *blocks[EACH];
+	unsigned i, j;
+
+	for (i = 1; i < SIZES; i++) {
+		for (j = 0; j < EACH; j++)
+			blocks[j] = keep(100 + i * 15);
+		for (j = 0; j < EACH; j++)
+			drop(blocks[j]);
+	}
+}
+
+enum { BLOCKS = 3000 };
+
+static void *heap(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg;
+	void *blocks[BLOCKS], *small[BLOCKS];
+	unsigned i;
+
+	for (i = 0; i < BLOCKS; i++) {
+		blocks[i] = keep(200 + (i * 37 + seed) % 5000);
+		small[i] = keep(40);
+	}
+	for (i = 0; i < BLOCKS; i++)
+		if (i % 3)
+			drop(blocks[i]);
+	fill_cache();
+	keep(3 * MIB);
+	keep(200 * 1024);
+	if (posix_memalign(&blocks[0], 1 << 16, 700000) != 0)
+		die("no aligned memory");
+	memset(blocks[0], 1, 700000);
+	__atomic_add_fetch(&live, malloc_usable_size(blocks[0]) + sizeof(size_t), __ATOMIC_RELAXED);
+	/* Large blocks empty the fast bins, so this comes last. */
+	for (i = 0; i < BLOCKS; i++)
+		if (i % 4)
+			drop(small[i]);
+	pthread_barrier_wait(&done);
+	return park();
+}
+
+static void *arena(void *arg)
+{
+	enum { MANY = 4000 };
+	void *blocks[MANY];
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < MANY; i++)
+		blocks[i] = keep(1000);
+	for (i = 0; i < MANY; i++)
+		if (i % 100 != 99)
+			drop(blocks[i]);
+	pthread_barrier_wait(&done);
+	return park();
+}
+
+static void *wide(void *arg)
+{
+	enum { MANY = 200000 };
+	void **blocks = mmap(NULL, MANY * sizeof(void *), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < MANY; i++)
+		blocks[i] = keep(16 + i % 1000);
+	for (i = 0; i < MANY; i++)
+		if (i % 5 == 0)
+			drop(blocks[i]);
+	munmap(blocks, MANY * sizeof(void *));
+	pthread_barrier_wait(&done);
+	return park();
+}
+
+static void *stack(void *arg)
+{
+	volatile char used[64 << 10];
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < sizeof(used); i += 1024)
+		used[i] = 1;
+	sink = used[0];
+	pthread_barrier_wait(&done);
+	return park();
+}
+
+static void *busy(void *arg)
+{
+	enum { MANY = 1000 };
+	void *blocks[MANY] = { 0 };
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	pthread_barrier_wait(&done);
+	for (;;) {
+		i = i * 1103515245 + 12345;
+		free(blocks[i / 65536 % MANY]);
+		blocks[i / 65536 % MANY] = malloc(16 + i / 256 % 3000);
+	}
+	return NULL;
+}
+
+static void pinned(unsigned long mib)
+{
+	unsigned long n = mib * MIB / 1024, i;
+	void **blocks = mmap(NULL, n * sizeof(void *), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (i = 0; i < n; i++)
+		blocks[i] = keep(1000);
+	keep(5000);
+	for (i = 0; i < n; i++)
+		drop(blocks[i]);
+	munmap(blocks, n * sizeof(void *));
+}
+
+static void leak(unsigned long mib)
+{
+	enum { CACHE = 10000 };
+	static void *cache[CACHE];
+	unsigned long i;
+
+	for (i = 0; i < mib * MIB / 256; i++) {
+		keep(240);
+		if (cache[i % CACHE])
+			drop(cache[i % CACHE]);
+		cache[i % CACHE] = keep(500);
+	}
+}
+
+static void touch(const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i += 4096)
+		sink = p[i];
+}
+
+static void file(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *p;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		die("cannot open %s", path);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		die("cannot map %s", path);
+	touch(p, (size_t)st.st_size);
+	out("file %lu\n", (unsigned long)st.st_size);
+}
+
+static void shared(unsigned long mib)
+{
+	int fd = memfd_create("residence", MFD_CLOEXEC);
+	char *p;
+
+	if (fd < 0 || ftruncate(fd, (off_t)(mib * MIB)) != 0)
+		die("no shared memory");
+	p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		die("cannot map shared memory");
+	memset(p, 1, mib * MIB);
+}
+
+static void mapped(unsigned long mib)
+{
+	char *p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("no memory");
+	memset(p, 1, mib * MIB);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long n;
+
+	if (argc < 3)
+		die("usage: residence WHAT ARGUMENT");
+	n = strcmp(argv[1], "file") ? number(argv[2]) : 0;
+	if (!strcmp(argv[1], "heap"))
+		run(n, heap);
+	else if (!strcmp(argv[1], "arenas"))
+		run(n, arena);
+	else if (!strcmp(argv[1], "wide"))
+		run(n, wide);
+	else if (!strcmp(argv[1], "stacks"))
+		run(n, stack);
+	else if (!strcmp(argv[1], "busy"))
+		run(n, busy);
+	else if (!strcmp(argv[1], "pinned"))
+		pinned(n);
+	else if (!strcmp(argv[1], "leak"))
+		leak(n);
+	else if (!strcmp(argv[1], "grow")) {
+		leak(n);
+		gate();
+		leak(n);
+	} else if (!strcmp(argv[1], "file"))
+		file(argv[2]);
+	else if (!strcmp(argv[1], "shared"))
+		shared(n);
+	else if (!strcmp(argv[1], "mapped"))
+		mapped(n);
+	else
+		die("unknown: %s", argv[1]);
+	if (strcmp(argv[1], "busy"))
+		report_heap();
+	gate();
+	out_flush();
+	return 0;
+}

@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"rtrace-bpf/tracer/object"
+)
+
+// Layout is the probes of allocators and of the dynamic loader, by the BPF program that they
+// run.
+type Layout struct {
+	Entries   []Probe // on the entries of allocators' functions, by their number
+	Returns   []Probe // return probes on the same sites
+	exits     []Probe // on the return instructions of operators
+	jumps     []Probe // on their jumps to traced functions
+	operators []Probe // on the operators that give their names
+	internal  []Probe // on calls of free that the allocator makes for itself
+	calls     []Probe // on the allocator's calls for memory
+	results   []Probe // after these calls
+	Loader    []Probe // on the function that the dynamic loader calls when its list changes
+}
+
+// newLayout returns the layout of what was found in the allocators, and of the loader's
+// probes.
+func newLayout(m *Memory, loader []Probe) Layout {
+	l := Layout{internal: m.internal, Loader: loader}
+	for i := range m.Functions {
+		f := &m.Functions[i]
+		l.Entries = append(l.Entries, f.Probe)
+		if f.Returns {
+			l.Returns = append(l.Returns, f.Probe)
+		}
+		if f.ends != nil {
+			l.exits = append(l.exits, f.ends.returns...)
+			l.jumps = append(l.jumps, f.ends.jumps...)
+		}
+	}
+	for i := range m.Operators {
+		if op := &m.Operators[i]; !op.ambiguous {
+			l.operators = append(l.operators, op.Probe)
+		}
+	}
+	for i := range m.Growths {
+		l.calls = append(l.calls, m.Growths[i].Call)
+		l.results = append(l.results, m.Growths[i].Result)
+	}
+	return l
+}
+
+// Placement is a BPF program and the probes that run it.
+type Placement struct {
+	Program *ebpf.Program
+	Probes  []Probe
+	Ret     bool // they are return probes
+}
+
+// Placements returns the placements of the programs in o, in the order in which to attach
+// them. Return probes come first: a return without an entry is ignored, but an entry without
+// a return would count as lost.
+func (l *Layout) Placements(o *object.ProbeObjects) []Placement {
+	return []Placement{
+		{Program: o.Leave, Probes: l.Returns, Ret: true},
+		{Program: o.LeaveAt, Probes: l.exits},
+		{Program: o.HandOver, Probes: l.jumps},
+		{Program: o.InternalFree, Probes: l.internal},
+		{Program: o.Operate, Probes: l.operators},
+		{Program: o.Enter, Probes: l.Entries},
+		{Program: o.Grown, Probes: l.results},
+		{Program: o.Grow, Probes: l.calls},
+		{Program: o.MapsChanged, Probes: l.Loader},
+	}
+}
+
+// Empty replaces the code of the programs in spec that the plan does not need by a return,
+// to spare the verifier the work. Two programs with an unwinder each are most of the cost of
+// a start, and few processes need both.
+func (l *Layout) Empty(spec *ebpf.CollectionSpec, o *Options) {
+	for _, name := range l.unused(o) {
+		spec.Programs[name].Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
+	}
+}
+
+// unused returns the names of the programs that no probe of the plan runs and no other
+// program needs.
+func (l *Layout) unused(o *Options) []string {
+	var names []string
+	if len(o.Modules) == 0 {
+		names = append(names, "call_stack", "returned_stack")
+	}
+	if o.Testing.EveryProgram {
+		return names
+	}
+	for name, probes := range map[string][]Probe{
+		"leave": l.Returns, "leave_at": l.exits, "hand_over": l.jumps, "internal_free": l.internal,
+		"operate": l.operators, "grow": l.calls, "grown": l.results, "maps_changed": l.Loader,
+	} {
+		if len(probes) == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// covers reports whether the layout has each place of another one, with the same packed site.
+func (l *Layout) covers(o *Layout) bool {
+	var none object.ProbeObjects
+	had, want := l.Placements(&none), o.Placements(&none)
+	for i := range want {
+		for j := range want[i].Probes {
+			if !slices.ContainsFunc(had[i].Probes, want[i].Probes[j].same) {
+				return false
+			}
+		}
+	}
+	return true
+}
