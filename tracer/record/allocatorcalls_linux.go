@@ -68,7 +68,7 @@ func (a *allocatorCalls) freeEarly(e *order.Event, r *trace.Record) bool {
 	return a.free(e, r)
 }
 
-// allocAgain records that a realloc failed, or never returned, whose block freeEarly freed.
+// allocAgain records that a realloc failed whose block freeEarly freed.
 func (a *allocatorCalls) allocAgain(e *order.Event, r *trace.Record) bool {
 	size, known := a.blocks.keptSize(e.Addr)
 	if !known {

@@ -14,7 +14,7 @@ const (
 const (
 	kindNone       = uint8(0)    // an entry that needs no event: its realloc is decided
 	kindFreeEarly  = uint8(0x81) // a realloc took too long: its old block counts as freed
-	kindAllocAgain = uint8(0x82) // that realloc failed or never returned: the old block is live again
+	kindAllocAgain = uint8(0x82) // that realloc failed: the old block is live again
 )
 
 // moves decides what each realloc was. Between its entry and its return, the old block
@@ -24,14 +24,14 @@ const (
 // (docs/design/decisions.md, 11).
 type moves struct {
 	held  []order.Event
-	next  int                    // index of the first event that is still held
-	open  map[uint32]int         // thread → index in held of the entry of its realloc
-	early map[uint32]order.Event // thread → the entry of a realloc that took too long
+	next  int               // index of the first event that is still held
+	open  map[uint32]int    // thread → index in held of the entry of its realloc
+	early map[uint32]uint64 // thread → old block of a realloc that took too long
 	out   []order.Event
 }
 
 func newMoves() *moves {
-	return &moves{open: map[uint32]int{}, early: map[uint32]order.Event{}}
+	return &moves{open: map[uint32]int{}, early: map[uint32]uint64{}}
 }
 
 // pass reports whether e needs no decision, so that add need not be called.
@@ -45,14 +45,14 @@ func (m *moves) add(e *order.Event) []order.Event {
 	m.out = m.out[:0]
 	switch e.Kind {
 	case order.KindMoveEnter:
-		m.forget(e.TID, e.Time)
+		m.forget(e.TID)
 		m.open[e.TID] = len(m.held)
 		m.held = append(m.held, *e)
 	case order.KindMove, order.KindMoveUndone, order.KindFree:
 		m.finish(e)
 	default:
 		if e.Kind == order.KindSide && order.SideKind(e.Function) == order.SideExit {
-			m.forget(e.TID, e.Time)
+			m.forget(e.TID)
 		}
 		m.held = append(m.held, *e)
 	}
@@ -61,13 +61,15 @@ func (m *moves) add(e *order.Event) []order.Event {
 
 // finish decides the realloc of e's thread if e ends one.
 func (m *moves) finish(e *order.Event) {
-	if entry, ok := m.early[e.TID]; ok && e.Ends(entry.Addr) {
+	if old, ok := m.early[e.TID]; ok && e.Ends(old) {
 		delete(m.early, e.TID)
 		switch e.Kind {
 		case order.KindMove:
 			m.held = append(m.held, e.AsAlloc())
 		case order.KindMoveUndone:
-			m.again(*e, e.Time)
+			again := *e
+			again.Kind = kindAllocAgain
+			m.held = append(m.held, again)
 		}
 		return
 	}
@@ -104,22 +106,13 @@ func (m *moves) taken(i int, block uint64) bool {
 }
 
 // forget drops the open realloc of a thread, which will not return. Its old block stays
-// live, or is live again at the given time.
-func (m *moves) forget(tid uint32, now uint64) {
+// live.
+func (m *moves) forget(tid uint32) {
 	if i, ok := m.open[tid]; ok {
 		m.held[i].Kind = kindNone
 		delete(m.open, tid)
 	}
-	if entry, ok := m.early[tid]; ok {
-		delete(m.early, tid)
-		m.again(entry, now)
-	}
-}
-
-// again makes the old block of a realloc, of which e is an event, live again.
-func (m *moves) again(e order.Event, now uint64) {
-	e.Kind, e.Time = kindAllocAgain, now
-	m.held = append(m.held, e)
+	delete(m.early, tid)
 }
 
 // release moves the events before the first open realloc to out.
@@ -131,7 +124,7 @@ func (m *moves) release(now uint64) []order.Event {
 				break
 			}
 			delete(m.open, e.TID)
-			m.early[e.TID] = *e
+			m.early[e.TID] = e.Addr
 			e.Kind = kindFreeEarly
 		}
 		if e.Kind != kindNone {
@@ -161,7 +154,7 @@ func (m *moves) shift() {
 func (m *moves) flush() []order.Event {
 	m.out = m.out[:0]
 	for tid := range m.open {
-		m.forget(tid, 0)
+		m.forget(tid)
 	}
 	return m.release(0)
 }

@@ -106,14 +106,6 @@ func TestMoves(t *testing.T) {
 			[]order.Event{enter(1, 1, 0xa), alloc(2+holdTime, 2, 0xc), undone(3+holdTime, 1, 0xa)},
 			fmt.Sprintf("early:a@1 alloc:c@%d again:a@%d", 2+holdTime, 3+holdTime),
 		},
-		"too long, left by longjmp, then again": {
-			[]order.Event{enter(1, 1, 0xa), alloc(2+holdTime, 1, 0xc), enter(3+holdTime, 1, 0xc), move(4+holdTime, 1, 0xc, 0xd)},
-			fmt.Sprintf("early:a@1 alloc:c@%d again:a@%d move:c>d@%d", 2+holdTime, 3+holdTime, 4+holdTime),
-		},
-		"too long, and the thread ends inside": {
-			[]order.Event{enter(1, 1, 0xa), alloc(2+holdTime, 2, 0xc), exit(3+holdTime, 1)},
-			fmt.Sprintf("early:a@1 alloc:c@%d again:a@%d side:0@%d", 2+holdTime, 3+holdTime, 3+holdTime),
-		},
 		"two open, inner returns last": {
 			[]order.Event{enter(1, 1, 0xa), enter(2, 2, 0xb), move(3, 1, 0xa, 0xc), alloc(4, 3, 0xe), move(5, 2, 0xb, 0xd)},
 			"move:a>c@3 alloc:e@4 move:b>d@5",
