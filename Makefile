@@ -35,7 +35,7 @@ SP_RTRACE_LINKS := allocmap pagemap postproc resolve timeline
 OTHER_LINKS := mptrace rtrace-allocmap-animate rtrace-graphs-function rtrace-graphs-overview
 
 # Packages that work only on Linux. All others must pass vet for any system.
-LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/linux/|/internal/recording(/|$$)|/vmtest/cmd/
+LINUX_ONLY := /tracer(/|$$)|/cmd/rtrace-bpf$$|/internal/linux/|/internal/recording(/|$$)|/internal/survey$$|/vmtest/cmd/
 
 .DEFAULT_GOAL := help
 

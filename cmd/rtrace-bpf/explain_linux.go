@@ -13,8 +13,8 @@ import (
 	"rtrace-bpf/internal/explain"
 	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/linux/selection"
-	"rtrace-bpf/internal/linux/survey"
 	"rtrace-bpf/internal/printable"
+	"rtrace-bpf/internal/survey"
 )
 
 // explainFlags are the flags of rtrace-bpf explain.
@@ -39,7 +39,7 @@ func (f *explainFlags) declare(g *flags.Groups) {
 	set.BoolVar(&f.json, "json", false, "print one line of JSON for each process and reading")
 	set.Var(&f.watch, "watch", "repeat every `TIME`, such as 10s (5s if TIME is left out; write --watch=TIME), and print what changed since the reading before, until Ctrl-C or the end of the process")
 	set.Lookup("watch").NoOptDefVal = explainInterval
-	set.Var(flags.Number(&f.count, 0, 1, flags.Unbounded), "count", "end --watch after `N` readings")
+	set.VarP(flags.Number(&f.count, 0, 1, flags.Unbounded), "count", "n", "end --watch after `N` readings")
 	f.walk = flags.Duration(10 * time.Second)
 	set.Var(&f.walk, "max-walk", "read the blocks of malloc for at most `TIME`, 0s for not at all; what is not read by then is a row of its own")
 }

@@ -2,5 +2,5 @@
 // document with rows that add up to the resident memory, the state of malloc's arenas, and
 // verdicts that quote the rows they rest on. It is printed as text and as JSON.
 //
-// The package reads nothing. Package internal/linux/survey makes the documents.
+// The package reads nothing. Package internal/survey makes the documents.
 package explain

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"rtrace-bpf/internal/heap"
 	"rtrace-bpf/internal/testutil"
 )
 
 const mib = 1 << 20
 
 // made returns a judged document with these rows, whose sum is what the kernel counts.
-func made(h *Heap, rows ...Row) *Document {
+func made(h *heap.Heap, rows ...Row) *Document {
 	d := &Document{
 		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Process: Process{PID: 4711, NSPID: 1, Name: "server", Exe: "/srv/server", Bits: 64, Threads: 8, Runtimes: []string{}, Allocators: []string{}},
@@ -32,10 +33,10 @@ func made(h *Heap, rows ...Row) *Document {
 }
 
 // manyOf returns arenas besides the main one, each with free memory.
-func manyOf(n int, free uint64) *Heap {
-	h := &Heap{Arenas: []Arena{{Main: true}}}
+func manyOf(n int, free uint64) *heap.Heap {
+	h := &heap.Heap{Arenas: []heap.Arena{{Main: true}}}
 	for range n {
-		h.Arenas = append(h.Arenas, Arena{System: 2 * free, Free: Amount{Resident: free, Bytes: free, Blocks: 1}})
+		h.Arenas = append(h.Arenas, heap.Arena{System: 2 * free, Free: heap.Amount{Resident: free, Bytes: free, Blocks: 1}})
 	}
 	return h
 }
@@ -43,7 +44,7 @@ func manyOf(n int, free uint64) *Heap {
 // The first verdict is about the largest cause, and both sentences quote its figure.
 func TestVerdicts(t *testing.T) {
 	code := Row{Kind: Libraries, What: "libraries", Resident: 10 * mib}
-	hole := Hole{Bytes: 90 * mib, Resident: 90 * mib, Next: 5000, Above: Amount{Blocks: 1, Bytes: 5000}}
+	hole := heap.Hole{Bytes: 90 * mib, Resident: 90 * mib, Next: 5000, Above: heap.Amount{Blocks: 1, Bytes: 5000}}
 	for _, test := range []struct {
 		name   string
 		d      *Document
@@ -54,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		{"live", made(nil, Row{Kind: Live, Resident: 90 * mib, Size: 91 * mib, Count: 1000}, code), []Topic{AboutLive}, "90 % of RSS (90 MiB) is in 1,000 live blocks", "these 91 MiB"},
 		{"holes", made(nil, Row{Kind: Free, Resident: 30 * mib, Count: 7}, code), []Topic{AboutHoles}, "75 % of RSS (30 MiB) is in 7 free pieces", "these 30 MiB"},
 		{
-			"pinned", made(&Heap{Arenas: []Arena{{Main: true, Holes: []Hole{hole}}}}, Row{Kind: Free, Resident: 90 * mib, Count: 1}, code),
+			"pinned", made(&heap.Heap{Arenas: []heap.Arena{{Main: true, Holes: []heap.Hole{hole}}}}, Row{Kind: Free, Resident: 90 * mib, Count: 1}, code),
 			[]Topic{AboutPinned},
 			"90 % of RSS (90 MiB) is one hole below one live block of 4.88 KiB", "the 90 MiB of the hole",
 		},
@@ -97,11 +98,11 @@ func TestVerdicts(t *testing.T) {
 // full returns a document that uses everything that is printed.
 func full() *Document {
 	h := manyOf(11, 4*mib)
-	h.Arenas[0] = Arena{Main: true, Heaps: 1, System: 200 * mib, Live: Amount{5, 100 * mib, 99 * mib}, Why: "x", Holes: []Hole{
-		{Address: 0x1000, Bytes: 90 * mib, Resident: 80 * mib, Next: 48, Above: Amount{2, 96, 96}}, {Address: 0x9000, Bytes: 100},
+	h.Arenas[0] = heap.Arena{Main: true, Heaps: 1, System: 200 * mib, Live: heap.Amount{Blocks: 5, Bytes: 100 * mib, Resident: 99 * mib}, Why: "x", Holes: []heap.Hole{
+		{Address: 0x1000, Bytes: 90 * mib, Resident: 80 * mib, Next: 48, Above: heap.Amount{Blocks: 2, Bytes: 96, Resident: 96}}, {Address: 0x9000, Bytes: 100},
 	}}
-	h.Mapped, h.ThreadCaches = Amount{3, 6 * mib, 5 * mib}, 7
-	h.Check = &Check{System: 288 * mib, Free: 130 * mib, WalkedSystem: 288 * mib, WalkedFree: 131 * mib}
+	h.Mapped, h.ThreadCaches = heap.Amount{Blocks: 3, Bytes: 6 * mib, Resident: 5 * mib}, 7
+	h.Check = &heap.Check{System: 288 * mib, Free: 130 * mib, WalkedSystem: 288 * mib, WalkedFree: 131 * mib}
 	d := made(h, Row{Kind: Live, What: "malloc: live blocks", Resident: 104 * mib, Size: 106 * mib, Count: 8, Swap: mib, Huge: 2 * mib},
 		Row{Kind: Free, What: "malloc: free blocks between live ones", Resident: 124 * mib, Size: 134 * mib, Count: 12},
 		Row{Kind: Files, What: "page cache of mapped files", Resident: mib, Size: 2 * mib, Count: 1, Parts: []Part{{"/data/\x1b[31m\u202efile", mib}}, More: 4},

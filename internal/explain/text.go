@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/heap"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/report/figure"
 	"rtrace-bpf/internal/report/table"
@@ -192,7 +193,7 @@ func (t *text) heap() {
 	}
 }
 
-func (t *text) check(c *Check) {
+func (t *text) check(c *heap.Check) {
 	switch {
 	case c.Why != "":
 		t.sentence("check: ", name(c.Why))
@@ -229,11 +230,11 @@ const worth = 64 << 10
 
 // holes prints the largest holes of all arenas.
 func (t *text) holes() {
-	var all []Hole
+	var all []heap.Hole
 	for _, a := range t.d.Heap.Arenas {
 		all = append(all, a.Holes...)
 	}
-	slices.SortStableFunc(all, func(a, b Hole) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(all, func(a, b heap.Hole) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, h := range all[:min(len(all), listed)] {
 		if h.Bytes < worth {
 			return

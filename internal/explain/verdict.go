@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rtrace-bpf/internal/heap"
 	"rtrace-bpf/internal/report/figure"
 )
 
@@ -110,9 +111,9 @@ func (j *judge) live() (Verdict, bool) {
 
 // biggest returns the hole with the most resident memory of all arenas, among those that accept
 // accepts.
-func (j *judge) biggest(accept func(Hole) bool) (hole Hole, found bool) {
+func (j *judge) biggest(accept func(heap.Hole) bool) (hole heap.Hole, found bool) {
 	if j.d.Heap == nil {
-		return Hole{}, false
+		return heap.Hole{}, false
 	}
 	for _, a := range j.d.Heap.Arenas {
 		for _, h := range a.Holes {
@@ -125,7 +126,7 @@ func (j *judge) biggest(accept func(Hole) bool) (hole Hole, found bool) {
 }
 
 // pins reports whether little memory above a hole keeps it from being given back.
-func pins(h Hole) bool {
+func pins(h heap.Hole) bool {
 	const little = 64
 	return h.Above.Blocks > 0 && h.Above.Bytes <= h.Bytes/little
 }
@@ -151,7 +152,7 @@ func (j *judge) holes() (Verdict, bool) {
 		return Verdict{}, false // that verdict is about most of it
 	}
 	text := ""
-	if h, ok := j.biggest(func(Hole) bool { return true }); ok {
+	if h, ok := j.biggest(func(heap.Hole) bool { return true }); ok {
 		if h.Bytes >= least {
 			text = fmt.Sprintf("; the largest has %s, and %s of live blocks above it", figure.Bytes(h.Bytes), figure.Bytes(h.Above.Bytes))
 		}

@@ -2,9 +2,9 @@ package live
 
 import "iter"
 
-// Values stores values under numbers that do not change, one for each live
-// block, if they do not fit into Entry.Value; that then holds the number. It
-// grows in steps, so that growth needs little memory beyond that for the
+// Values stores values under numbers that do not change: one for each live
+// block, if they do not fit into Entry.Value, which then holds the number; or
+// one for each of anything else of which there are many. It grows in steps, so that growth needs little memory beyond that for the
 // values. The zero Values is empty.
 type Values[T any] struct {
 	chunks [][]T // all but the last are full
@@ -48,6 +48,14 @@ func (s *Values[T]) Take(n uint64) T {
 	*at = none
 	s.vacant = append(s.vacant, uint32(n))
 	return v
+}
+
+// Len returns the number of values, including numbers that are not in use.
+func (s *Values[T]) Len() int {
+	if len(s.chunks) == 0 {
+		return 0
+	}
+	return (len(s.chunks)-1)<<chunkBits + len(s.chunks[len(s.chunks)-1])
 }
 
 // All yields all values in the order of their numbers, and a zero T for each

@@ -42,6 +42,9 @@ func TestValues(t *testing.T) {
 		}
 		n++
 	}
+	if n != uint64(s.Len()) {
+		t.Errorf("Len returns %d, All yields %d values", s.Len(), n)
+	}
 	if n > 10_000 {
 		t.Errorf("%d numbers for 10,000 values", n)
 	}

@@ -37,6 +37,7 @@ var wings = []wing{
 	{"Programs", "The commands, and what only commands need.", []string{"cmd"}},
 	{"Recording", "From processes to traces that are complete. Linux only.", []string{"internal/recording"}},
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},
+	{"Survey", "From a process to the document about its memory. Linux only.", []string{"internal/survey"}},
 	{"Analysis and report", "From records to figures, tables, pictures and pages.", []string{
 		"internal/analysis", "internal/explain", "internal/filter", "internal/mptrace", "internal/replay", "internal/report", "internal/topview",
 	}},
@@ -51,7 +52,7 @@ var wings = []wing{
 	{"Outputs", "Files, terminals, help pages.", []string{
 		"internal/atomicfile", "internal/cli", "internal/outfile", "internal/printable", "internal/safefile",
 	}},
-	{"Vocabulary", "What all others talk about: records, live blocks, frames.", []string{"internal/frametext", "internal/live", "trace"}},
+	{"Vocabulary", "What all others talk about: records, live blocks, frames.", []string{"internal/frametext", "internal/heap", "internal/live", "trace"}},
 }
 
 // wingOf returns the number of the wing that a package is in, or -1.

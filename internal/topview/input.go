@@ -125,7 +125,7 @@ func (m *Model) pressRows(name string) {
 	case "s":
 		m.order = Order(after(Orders(), string(m.order)))
 	case "b":
-		m.by = By(after(Groupings(), string(m.by)))
+		m.by, m.labels = By(after(Groupings(), string(m.by))), nil
 		s.cursor, s.opened = 0, false
 		m.prepare()
 	case "m":

@@ -25,6 +25,7 @@ type Model struct {
 	history history
 	mark    *mark // nil for none
 	now     *Snapshot
+	labels  map[int]label // of call sites
 	all     []Row
 	screen  screen
 }
@@ -87,8 +88,7 @@ func (m *Model) Refresh() {
 
 // refresh computes the rows of the last snapshot.
 func (m *Model) refresh() {
-	m.all = m.rowsOf(items(m.now, m.by, m.source), m.history.allocated)
-	m.sortRows(m.all)
+	m.all = m.sortRows(m.rowsOf(items(m.now, m.by, m.source), m.history.allocated))
 	m.screen.clamp(len(m.all))
 }
 

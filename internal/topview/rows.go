@@ -20,11 +20,10 @@ type Row struct {
 	Unknown   live.Amount
 	Allocated live.Amount
 	Freed     live.Amount
-	Oldest    int64    // when the oldest live block was allocated, in nanoseconds since the first call; -1 if there is none or it is not known
-	Growth    float64  // change of live bytes per second, over the last minute
-	Rate      float64  // allocated bytes per second, in the last interval
-	Calls     float64  // allocations per second, in the last interval
-	History   []uint64 // live bytes at the last refreshes, the last one is the newest
+	Oldest    int64   // when the oldest live block was allocated, in nanoseconds since the first call; -1 if there is none or it is not known
+	Growth    float64 // change of live bytes per second, over the last minute
+	Rate      float64 // allocated bytes per second, in the last interval
+	Calls     float64 // allocations per second, in the last interval
 	// Since is the change of the live bytes and blocks since the mark; 0 without one.
 	Since Change
 
@@ -96,7 +95,7 @@ func items(s *Snapshot, by By, from Source) []item {
 // rowsOf returns the rows of items, without those that never had a block in them.
 func (m *Model) rowsOf(all []item, allocated map[key]live.Amount) []Row {
 	interval := m.history.interval().Seconds()
-	var rows []Row
+	rows := make([]Row, 0, len(all))
 	index := make(map[string]int)
 	for i := range all {
 		x := &all[i]
@@ -104,8 +103,11 @@ func (m *Model) rowsOf(all []item, allocated map[key]live.Amount) []Row {
 		if m.hides(text, &place) {
 			continue
 		}
-		n, known := index[text]
-		if !known || m.by == BySite { // two stacks may have the same text
+		n, known := len(rows), false
+		if m.by != BySite { // two stacks may have the same text
+			n, known = index[text]
+		}
+		if !known {
 			n = len(rows)
 			index[text] = n
 			rows = append(rows, Row{Text: text, Place: place, Oldest: -1, key: x.key})
@@ -114,21 +116,19 @@ func (m *Model) rowsOf(all []item, allocated map[key]live.Amount) []Row {
 		if x.kind == BySite {
 			r.Sites = append(r.Sites, x.site)
 		}
-		r.add(x, m.history.values(x.key), allocated[x.key], interval)
+		r.add(x, allocated[x.key], interval)
+		r.Growth += m.history.growth(x.key)
 		if m.mark != nil {
 			base := m.mark.of[x.key]
 			r.Since.Blocks += int64(x.live.Blocks - base.live.Blocks)
 			r.Since.Bytes += int64(x.live.Bytes - base.live.Bytes)
 		}
 	}
-	for i := range rows {
-		rows[i].Growth = m.history.growth(rows[i].History)
-	}
 	return slices.DeleteFunc(rows, func(r Row) bool { return m.unchanged(&r) })
 }
 
 // add adds the figures of an item.
-func (r *Row) add(x *item, values []uint64, allocated live.Amount, interval float64) {
+func (r *Row) add(x *item, allocated live.Amount, interval float64) {
 	r.Live.Add(x.live)
 	r.Unknown.Add(x.unknown)
 	r.Allocated.Add(x.allocated)
@@ -140,13 +140,20 @@ func (r *Row) add(x *item, values []uint64, allocated live.Amount, interval floa
 		r.Rate += float64(allocated.Bytes) / interval
 		r.Calls += float64(allocated.Blocks) / interval
 	}
-	if r.History == nil {
-		r.History = values
-		return
+}
+
+// bars returns the live bytes of a row at the last refreshes, the last one is the newest.
+func (m *Model) bars(r *Row) []uint64 {
+	if len(r.Sites) == 0 {
+		return m.history.values(r.key)
 	}
-	for i := range r.History {
-		r.History[i] += values[i]
+	sum := make([]uint64, len(m.history.times))
+	for _, n := range r.Sites {
+		for i, v := range m.history.values(key{kind: BySite, n: int64(n)}) {
+			sum[i] += v
+		}
 	}
+	return sum
 }
 
 // unchanged reports whether nothing has happened in a row since the mark.
@@ -184,15 +191,35 @@ func (m *Model) label(x *item) (string, Place) {
 		}
 		return exact(x.from) + " to below " + exact(x.to+1), Place{}
 	}
+	if l, ok := m.labels[x.site]; ok {
+		return l.text, l.place
+	}
 	p, ok := m.source.Place(x.site)
 	if !ok {
 		return naming, Place{}
 	}
+	if m.labels == nil {
+		m.labels = make(map[int]label)
+	}
+	text, place := m.siteLabel(x.site, p.safe())
+	m.labels[x.site] = label{text, place}
+	return text, place
+}
+
+// label is the text and the place of the row of a call site, which do not change as long as
+// rows are made of the same things.
+type label struct {
+	text  string
+	place Place
+}
+
+// siteLabel returns the text of the row that a call site belongs to, and its place. p is safe
+// for a terminal.
+func (m *Model) siteLabel(n int, p Place) (string, Place) {
 	prefix := ""
-	if site := &m.now.Sites[x.site]; m.now.Resources[site.Resource].Type != aggregate.Memory {
+	if site := &m.now.Sites[n]; m.now.Resources[site.Resource].Type != aggregate.Memory {
 		prefix = m.now.Resources[site.Resource].Type + ": "
 	}
-	p = p.safe()
 	switch m.by {
 	case ByFunction:
 		return prefix + p.Function, Place{Function: p.Function}
@@ -238,8 +265,8 @@ func (m *Model) hides(text string, p *Place) bool {
 	return text != naming && !has(text) && !has(p.File) && !has(p.Library) && !slices.ContainsFunc(p.Stack, has)
 }
 
-// sortRows sorts rows by the chosen figure, the largest first.
-func (m *Model) sortRows(rows []Row) {
+// sortRows returns rows by the chosen figure, the largest first.
+func (m *Model) sortRows(rows []Row) []Row {
 	of := func(r *Row) float64 {
 		switch m.order {
 		case OrderGrowth:
@@ -257,7 +284,23 @@ func (m *Model) sortRows(rows []Row) {
 		}
 		return float64(r.Live.Bytes)
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(of(&b), of(&a)), cmp.Compare(b.Live.Bytes, a.Live.Bytes), cmp.Compare(b.Allocated.Bytes, a.Allocated.Bytes))
+	// Rows are large: their places in the order are sorted, and each row is moved once.
+	type rank struct {
+		figure          float64
+		live, allocated uint64
+		n               int
+	}
+	ranks := make([]rank, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		ranks[i] = rank{of(r), r.Live.Bytes, r.Allocated.Bytes, i}
+	}
+	slices.SortFunc(ranks, func(a, b rank) int {
+		return cmp.Or(cmp.Compare(b.figure, a.figure), cmp.Compare(b.live, a.live), cmp.Compare(b.allocated, a.allocated), cmp.Compare(a.n, b.n))
 	})
+	sorted := make([]Row, len(rows))
+	for i := range ranks {
+		sorted[i] = rows[ranks[i].n]
+	}
+	return sorted
 }

@@ -99,7 +99,7 @@ func (m *Model) listView(width, height int) []Line {
 		if s.top+i == s.cursor {
 			line = Line{Text: "> ", Style: Selected}
 		}
-		line.Text += c.line(m.cells(r), spark(r.History, c.spark, m.plain), r.fit(width-2-c.width()))
+		line.Text += c.line(m.cells(r), spark(m.bars(r), c.spark, m.plain), r.fit(width-2-c.width()))
 		lines = append(lines, line)
 	}
 	if len(m.all) == 0 {

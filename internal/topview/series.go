@@ -125,15 +125,15 @@ func (h *history) values(k key) []uint64 {
 	return all
 }
 
-// growth returns the change of live bytes per second over the window.
-func (h *history) growth(values []uint64) float64 {
-	w := h.window().Seconds()
-	if w <= 0 || len(values) == 0 {
+// growth returns the change of live bytes of an item per second over the window.
+func (h *history) growth(k key) float64 {
+	w, s := h.window().Seconds(), h.of[k]
+	if w <= 0 || s == nil || len(s.live) == 0 {
 		return 0
 	}
-	first := values[0]
-	if len(values) < 2 {
-		first = 0 // nothing was live when tracing began
+	first := uint64(0) // nothing was live when tracing began
+	if len(s.live) == len(h.times) && len(h.times) > 1 || s.late {
+		first = s.live[0]
 	}
-	return float64(int64(values[len(values)-1]-first)) / w
+	return float64(int64(s.live[len(s.live)-1]-first)) / w
 }

@@ -184,10 +184,11 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", filter, d)
 		}
 	}
-	s, m := busy(Options{By: BySite, Order: OrderLive, Filter: "libz"})
+	s, _ := busy(Options{By: BySite, Order: OrderLive})
 	place := s.places[2]
 	delete(s.places, 2)
-	m.Refresh()
+	m := New(s, Options{By: BySite, Order: OrderLive, Filter: "libz"})
+	m.Update(s.tick(), false)
 	if d := cmp.Diff([]string{"(reading symbols)"}, texts(m)); d != "" {
 		t.Error(d)
 	}
@@ -239,8 +240,8 @@ func TestGrowth(t *testing.T) {
 		s.alloc(0, 1, 1, 10)
 		m.Update(s.tick(), false)
 	}
-	if r := m.Rows()[0]; r.Growth != 10 || len(r.History) != points {
-		t.Errorf("%v, %d points", r.Growth, len(r.History))
+	if r := m.Rows()[0]; r.Growth != 10 || len(m.bars(&r)) != points {
+		t.Errorf("%v, %d points", r.Growth, len(m.bars(&r)))
 	}
 	for range points {
 		m.Update(s.tick(), false)

@@ -33,8 +33,8 @@ type Engine struct {
 	sampled   live.IDs
 	processes live.Processes[process]
 	resources resources
-	sites     []site
-	sources   []source
+	sites     live.Values[site]
+	sources   live.Values[source]
 	threads   threads
 	mappings  mappings
 	facts     facts
@@ -152,8 +152,8 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 			}
 		}
 	}
-	x := &e.sources[n]
-	s := &e.sites[x.site]
+	x := e.sources.At(uint64(n))
+	s := e.sites.At(uint64(x.site))
 	s.last = now
 	if !e.sampled.Has(c.Resource) {
 		s.history.Began(now, c.Size)
@@ -193,8 +193,8 @@ func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 
 // end subtracts an ended block from the sums and returns its site.
 func (e *Engine) end(l *life, size uint64, fate live.Fate, now int64) *site {
-	x := &e.sources[l.number()]
-	s := &e.sites[x.site]
+	x := e.sources.At(uint64(l.number()))
+	s := e.sites.At(uint64(x.site))
 	if fate == live.Known {
 		x.live.SubBlock(size)
 		s.history.Ended(now, l.time, size)
@@ -211,9 +211,9 @@ func (l *life) number() uint32 { return l.source&^unknownLife - 1 }
 func (e *Engine) unknown(b live.Entry) {
 	l := e.lives.At(b.Value)
 	l.source |= unknownLife
-	x := &e.sources[l.number()]
+	x := e.sources.At(uint64(l.number()))
 	x.live.SubBlock(b.Size)
-	s := &e.sites[x.site]
+	s := e.sites.At(uint64(x.site))
 	s.history.Ended(e.clock.Last(), l.time, b.Size)
 	e.resources.all[s.resource].sums.Unknown(int(s.group), b.Size)
 }
@@ -230,8 +230,8 @@ func (e *Engine) exec(pid int32) {
 	e.mappings.drop(pid)
 	for _, p := range e.processes.Drop(pid) {
 		for k, a := range p.sampled {
-			x := &e.sources[k.source]
-			s := &e.sites[x.site]
+			x := e.sources.At(uint64(k.source))
+			s := e.sites.At(uint64(x.site))
 			x.live.Sub(a)
 			s.sizes.at(k.step).live.Sub(a)
 			e.resources.all[s.resource].sums.Dropped(int(s.group), a)

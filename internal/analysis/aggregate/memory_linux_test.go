@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/analysis/aggregate"
+	"rtrace-bpf/internal/live"
 )
 
 // BenchmarkEngine measures the CPU time for a call, and the peak of the resident
 // memory of this process: run each size in a process of its own, with
-// -benchtime 500000000x for 10⁹ calls. State is taken every million calls.
+// -benchtime 500000000x for 10⁹ calls, and with GOGC=50 as a live view would.
+// State is taken every million calls.
 func BenchmarkEngine(b *testing.B) {
-	for _, size := range []struct{ blocks, stacks int }{{100_000, 10_000}, {1_000_000, 10_000}} {
-		b.Run(fmt.Sprintf("live=%d", size.blocks), func(b *testing.B) {
+	for _, size := range []struct{ blocks, stacks int }{{100_000, 100}, {100_000, 10_000}, {1_000_000, 10_000}} {
+		b.Run(fmt.Sprintf("live=%d,stacks=%d", size.blocks, size.stacks), func(b *testing.B) {
 			l, e := newLoad(size.blocks, size.stacks), aggregate.New()
 			l.run(e, size.blocks)
 			before := cpu(b)
@@ -32,6 +34,17 @@ func BenchmarkEngine(b *testing.B) {
 			b.ReportMetric(peak(b), "peak-MiB")
 		})
 	}
+}
+
+// BenchmarkBlocks measures the table of live blocks alone, for comparison.
+func BenchmarkBlocks(b *testing.B) {
+	l, blocks := newLoad(100_000, 10_000), live.NewBlocks()
+	l.run(blocks, 100_000)
+	before := cpu(b)
+	for b.Loop() {
+		l.run(blocks, 1)
+	}
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(2*b.N), "cpu-ns/call")
 }
 
 // cpu returns the CPU time that this process has used.

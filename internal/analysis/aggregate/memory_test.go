@@ -33,7 +33,7 @@ func newLoad(blocks, stacks int) *load {
 }
 
 // run feeds e with two calls for each of n blocks.
-func (l *load) run(e *aggregate.Engine, n int) {
+func (l *load) run(e interface{ Add(r *trace.Record) }, n int) {
 	c := &l.r.Call
 	for range n {
 		x := l.n * 0x9e3779b97f4a7c15
@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 	}
 	large := heap() - before - own
 	t.Logf("%.1f bytes per live block after 350,000 calls, %.1f after 1,950,000", float64(small)/blocks, float64(large)/blocks)
-	// A block takes 64 bytes; a site 2 KiB, of which 176 bytes are its stack.
+	// A block takes 64 bytes; a site less than 2 KiB.
 	if limit := uint64(blocks*80 + stacks*4096); large > limit {
 		t.Errorf("%d bytes, more than %d", large, limit)
 	}

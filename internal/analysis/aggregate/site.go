@@ -85,11 +85,11 @@ func (e *Engine) site(p *process, of *resource, r *trace.Record, now int64) uint
 	}
 	p.numbers[of.number] = numbers
 	if numbers[place] == 0 {
-		e.sites = append(e.sites, site{
+		e.sites.Add(site{
 			process: p, pid: r.PID, place: place, resource: uint16(of.number), group: uint32(of.sites), first: now,
 		})
 		of.sites++
-		numbers[place] = uint32(len(e.sites))
+		numbers[place] = uint32(e.sites.Len())
 	}
 	return numbers[place] - 1
 }

@@ -76,22 +76,22 @@ func (e *Engine) source(site uint32, r *trace.Record) uint32 {
 	if n, ok := e.find(site, thread); ok {
 		return n
 	}
-	if len(e.sites[site].sources) >= threadsPerSite {
+	if len(e.sites.At(uint64(site)).sources) >= threadsPerSite {
 		thread = otherThreads
 		if n, ok := e.find(site, thread); ok {
 			return n
 		}
 	}
-	n := uint32(len(e.sources))
-	e.sources = append(e.sources, source{site: site, thread: thread})
-	e.sites[site].sources = append(e.sites[site].sources, n)
+	n := uint32(e.sources.Len())
+	e.sources.Add(source{site: site, thread: thread})
+	e.sites.At(uint64(site)).sources = append(e.sites.At(uint64(site)).sources, n)
 	return n
 }
 
 // find returns the number of the source of a thread at a site.
 func (e *Engine) find(site, thread uint32) (n uint32, ok bool) {
-	for _, n := range e.sites[site].sources {
-		if e.sources[n].thread == thread {
+	for _, n := range e.sites.At(uint64(site)).sources {
+		if e.sources.At(uint64(n)).thread == thread {
 			return n, true
 		}
 	}
@@ -102,7 +102,7 @@ func (e *Engine) find(site, thread uint32) (n uint32, ok bool) {
 func (e *Engine) threadsOf(s *site) []Thread {
 	out := make([]Thread, 0, len(s.sources))
 	for _, n := range s.sources {
-		x := &e.sources[n]
+		x := e.sources.At(uint64(n))
 		t := Thread{Allocated: x.allocated, Live: x.live}
 		if x.thread == otherThreads {
 			t.Others = true

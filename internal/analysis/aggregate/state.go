@@ -32,8 +32,8 @@ type State struct {
 func (e *Engine) Interval(now int64) {
 	at := e.clock.Since(now)
 	e.interval = interval{at, at - e.interval.end}
-	for i := range e.sites {
-		s := &e.sites[i]
+	for i := range e.sites.Len() {
+		s := e.sites.At(uint64(i))
 		sum := Change{Allocated: e.resources.all[s.resource].sums.Of(int(s.group)).Allocated, Freed: s.freed}
 		s.change, s.before = sum.since(s.before), sum
 	}
@@ -51,18 +51,18 @@ func (c Change) since(before Change) Change {
 }
 
 // Len returns the number of call sites.
-func (e *Engine) Len() int { return len(e.sites) }
+func (e *Engine) Len() int { return e.sites.Len() }
 
 // State returns all figures. It takes time for each site and each live block:
 // some milliseconds for a million blocks.
 func (e *Engine) State() *State {
 	s := &State{
 		Start: e.clock.First(), Time: e.clock.Last(), Interval: time.Duration(e.interval.length),
-		Sites: make([]Site, len(e.sites)), Resources: make([]Resource, len(e.resources.all)),
+		Sites: make([]Site, e.sites.Len()), Resources: make([]Resource, len(e.resources.all)),
 		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)),
 	}
-	for i := range e.sites {
-		x := &e.sites[i]
+	for i := range e.sites.Len() {
+		x := e.sites.At(uint64(i))
 		s.Sites[i] = Site{
 			Number: i, PID: x.pid, Resource: int(x.resource), Usage: e.resources.all[x.resource].sums.Of(int(x.group)),
 			Freed: x.freed, Replaced: x.replaced, Change: x.change, First: x.first, Last: x.last, Oldest: -1,
@@ -107,7 +107,7 @@ func (e *Engine) ages(all []Site) (young []uint64) {
 		if l.source == 0 || l.source&unknownLife != 0 {
 			continue
 		}
-		s := &all[e.sources[l.number()].site]
+		s := &all[e.sources.At(uint64(l.number())).site]
 		if s.Oldest < 0 || l.time < s.Oldest {
 			s.Oldest = l.time
 		}
@@ -121,14 +121,14 @@ func (e *Engine) ages(all []Site) (young []uint64) {
 // Detail returns the figures of a call site that State leaves out. It shares no
 // memory with the Engine.
 func (e *Engine) Detail(site int) Detail {
-	s := &e.sites[site]
+	s := e.sites.At(uint64(site))
 	return Detail{Sizes: sizesOf(&s.sizes), Lifetimes: lifetimesOf(&s.lifetimes), Threads: e.threadsOf(s)}
 }
 
 // Place stores the place of a call site in r, as a call that allocates there:
 // the process, the stack and the caller. It shares no memory with the Engine.
 func (e *Engine) Place(site int, r *trace.Record) {
-	s := &e.sites[site]
+	s := e.sites.At(uint64(site))
 	*r = trace.Record{Kind: trace.KindCall, PID: s.pid, Call: trace.Call{Op: trace.OpAlloc}}
 	var (
 		frames []uint64

@@ -13,7 +13,7 @@ func (e *Engine) Trend(sites ...int) trend.Trend {
 	f := trend.Figures{Now: e.clock.Last(), Since: e.facts.gap}
 	var all *trend.History
 	for _, n := range sites {
-		s := &e.sites[n]
+		s := e.sites.At(uint64(n))
 		of := e.resources.all[s.resource]
 		if of.Sampled {
 			return trend.Trend{}
@@ -44,7 +44,7 @@ func (e *Engine) SiteOf(pid int32, resource uint32, id uint64) (site int, ok boo
 	if fate == live.Absent {
 		return 0, false
 	}
-	return int(e.sources[e.lives.At(b.Value).number()].site), true
+	return int(e.sources.At(uint64(e.lives.At(b.Value).number())).site), true
 }
 
 // Suspect is a call site whose blocks pile up.
@@ -57,8 +57,8 @@ type Suspect struct {
 // the fastest in bytes first. It takes some microseconds for each site.
 func (e *Engine) Suspects(resource string) []Suspect {
 	var out []Suspect
-	for i := range e.sites {
-		of := e.resources.all[e.sites[i].resource]
+	for i := range e.sites.Len() {
+		of := e.resources.all[e.sites.At(uint64(i)).resource]
 		if of.Type != resource {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package trend tells a leak from memory that comes and goes. A [History] keeps,
+// Package trend distinguishes leaks from memory that comes and goes. A [History] keeps,
 // in bounded memory, how many blocks of a call site were live over time and when
 // those that are live now were allocated. [Judge] derives from it whether the
 // site grows, since when and how fast, or has levelled off.
@@ -11,8 +11,8 @@ import "rtrace-bpf/internal/live"
 
 const (
 	// maxSlots bounds the slots of a History; at least half are in use as soon as
-	// 40 ms have been recorded. It is even.
-	maxSlots = 40
+	// 32 ms have been recorded. It is even.
+	maxSlots = 32
 	// firstShift is the width of the first slots, as a power of two: 1 ms.
 	firstShift = 20
 )
@@ -25,6 +25,7 @@ type History struct {
 	live  live.Amount // now
 	shift uint8       // width of a slot, as a power of two
 	from  uint16      // number of the first of the slots
+	first int64       // when the first block began
 	slots []slot
 }
 
@@ -73,6 +74,7 @@ func (h *History) advance(now int64) *slot {
 	if h.slots == nil {
 		h.shift = shiftAt(now)
 		h.from = uint16(now >> h.shift)
+		h.first = now
 	}
 	for now>>h.shift >= maxSlots {
 		h.join()
@@ -142,6 +144,7 @@ func (h *History) Add(other *History) {
 		to.amount += s.amount
 	}
 	h.live.Add(other.live)
+	h.first = min(h.first, other.first)
 }
 
 // since returns the number of live blocks that began after a time, apart from

@@ -94,6 +94,14 @@ const (
 
 // Judge returns the trend of a call site. h must be the result of At for f.Now.
 func Judge(h *History, f *Figures) Trend {
+	t := judge(h, f)
+	if t.Since > 0 {
+		t.Since = max(t.Since, h.first) // it is the start of a slot
+	}
+	return t
+}
+
+func judge(h *History, f *Figures) Trend {
 	t := Trend{Live: h.live, Allocated: f.Allocated, Freed: f.Freed}
 	t.ranges(h, f)
 	if h.live.Blocks == 0 {

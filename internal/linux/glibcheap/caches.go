@@ -3,7 +3,7 @@ package glibcheap
 import (
 	"slices"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 // cacheForm is a version of struct tcache_perthread_struct.
@@ -87,7 +87,7 @@ func (c *caches) consider(w *walker, p, size uint64) {
 // freed moves free blocks of a list from the live ones of their arenas to another amount. first
 // is the address of the first block's content; sizes reports whether the list can hold blocks of a size. It
 // returns how many blocks it moved.
-func (c *caches) freed(r *reader, arenas []explain.Arena, first uint64, sizes func(uint64) bool, to func(*explain.Arena) *explain.Amount) (moved int) {
+func (c *caches) freed(r *reader, arenas []heap.Arena, first uint64, sizes func(uint64) bool, to func(*heap.Arena) *heap.Amount) (moved int) {
 	for at := first; at != 0 && moved < maxList && len(c.seen) < maxFreed; {
 		i, ok := c.owner(at)
 		if _, again := c.seen[at]; again || !ok || at%16 != 0 {
@@ -112,7 +112,7 @@ func (c *caches) freed(r *reader, arenas []explain.Arena, first uint64, sizes fu
 
 // move moves a block from one amount to another. It returns false if there are no such blocks,
 // which happens only if the memory changes or misleads.
-func move(from, to *explain.Amount, size, resident uint64) bool {
+func move(from, to *heap.Amount, size, resident uint64) bool {
 	if from.Blocks == 0 || from.Bytes < size || from.Resident < resident {
 		return false
 	}
@@ -149,7 +149,7 @@ func (c *caches) next(r *reader, at uint64, sizes func(uint64) bool) (uint64, er
 
 // collect counts what is in the caches of threads and in fast bins. It returns how many caches
 // hold blocks.
-func (c *caches) collect(r *reader, roots []arena, arenas []explain.Arena) (filled int) {
+func (c *caches) collect(r *reader, roots []arena, arenas []heap.Arena) (filled int) {
 	c.seen = map[uint64]struct{}{}
 	for _, cache := range c.found {
 		moved := 0
@@ -159,7 +159,7 @@ func (c *caches) collect(r *reader, roots []arena, arenas []explain.Arena) (fill
 			if i >= smallLists {
 				sizes = func(n uint64) bool { return n > minBlock+16*smallLists && n%16 == 0 && n <= heapMax }
 			}
-			moved += c.freed(r, arenas, first, sizes, func(a *explain.Arena) *explain.Amount { return &a.Cached })
+			moved += c.freed(r, arenas, first, sizes, func(a *heap.Arena) *heap.Amount { return &a.Cached })
 		}
 		if moved > 0 {
 			filled++
@@ -179,7 +179,7 @@ func (c *caches) collect(r *reader, roots []arena, arenas []explain.Arena) (fill
 }
 
 // fast counts the blocks of a fast bin, whose links lead from header to header.
-func (c *caches) fast(r *reader, arenas []explain.Arena, p uint64, sizes func(uint64) bool) {
+func (c *caches) fast(r *reader, arenas []heap.Arena, p uint64, sizes func(uint64) bool) {
 	const shift = 12
 	for n := 0; p != 0 && n < maxFreed && len(c.seen) < maxFreed; n++ {
 		at := p + 2*word

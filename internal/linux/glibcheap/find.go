@@ -174,15 +174,15 @@ func (r *reader) arena(at, offset uint64, main bool) (arena, error) {
 // maxHead is the most bytes of struct heap_info: 32 until glibc 2.34, then 48.
 const maxHead = 256
 
-// heap is a piece of memory of an arena.
-type heap struct {
+// segment is a piece of memory of an arena, a heap in the library's terms.
+type segment struct {
 	Extent
 	first uint64 // address of the first block
 }
 
 // heapsOf returns the heaps of an arena that is not the main one, the oldest first.
-func (r *reader) heapsOf(a *arena, offset uint64) ([]heap, error) {
-	var all []heap
+func (r *reader) heapsOf(a *arena, offset uint64) ([]segment, error) {
+	var all []segment
 	head := a.at - a.at&^(heapMax-1)
 	for at := a.top &^ (heapMax - 1); at != 0; {
 		var info [3]uint64 // owner, previous heap, size
@@ -192,11 +192,11 @@ func (r *reader) heapsOf(a *arena, offset uint64) ([]heap, error) {
 		if info[0] != a.at || info[2] > heapMax || info[2] < head || info[1]%heapMax != 0 || len(all) == maxHeaps {
 			return nil, fmt.Errorf("heap at %#x: %w", at, errHeap)
 		}
-		h := heap{Extent: Extent{at, at + info[2]}, first: at + head}
+		h := segment{Extent: Extent{at, at + info[2]}, first: at + head}
 		if at+head == a.at {
 			h.first = (a.at + offset + afterState + 15) &^ 15
 		}
-		if slices.ContainsFunc(all[max(0, len(all)-1):], func(o heap) bool { return o.Start == at }) {
+		if slices.ContainsFunc(all[max(0, len(all)-1):], func(o segment) bool { return o.Start == at }) {
 			return nil, errHeap
 		}
 		all = append(all, h)

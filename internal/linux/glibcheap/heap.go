@@ -6,27 +6,27 @@ import (
 	"errors"
 	"slices"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 // Finder reads the heap of one process once.
 type Finder struct {
 	// Heap is what was found so far. It has no arenas if the main one was not found; Why is
 	// the reason.
-	Heap *explain.Heap
+	Heap *heap.Heap
 	// Extents is the memory of all arenas, ordered by address.
 	Extents []Extent
 
 	reader *reader
 	roots  []arena
-	heaps  [][]heap // of each arena
+	heaps  [][]segment // of each arena
 }
 
 // Find looks for the arenas. data is the writable data of the library, or of a static program,
 // brk the memory below the program break, which may be empty. page is the size of a page in
 // bytes.
 func Find(space Space, page uint64, data []Extent, brk Extent) *Finder {
-	f := &Finder{Heap: &explain.Heap{Arenas: []explain.Arena{}}, reader: newReader(space, page)}
+	f := &Finder{Heap: &heap.Heap{Arenas: []heap.Arena{}}, reader: newReader(space, page)}
 	roots, err := f.reader.findMain(data)
 	if err != nil {
 		f.Heap.Why = err.Error()
@@ -38,7 +38,7 @@ func Find(space Space, page uint64, data []Extent, brk Extent) *Finder {
 	}
 	for i := range roots {
 		root := &roots[i]
-		a := explain.Arena{Address: root.at, Main: root.main, System: root.system, Holes: []explain.Hole{}}
+		a := heap.Arena{Address: root.at, Main: root.main, System: root.system, Holes: []heap.Hole{}}
 		heaps, err := f.find(root, brk)
 		if err != nil {
 			a.Why = err.Error()
@@ -55,7 +55,7 @@ func Find(space Space, page uint64, data []Extent, brk Extent) *Finder {
 var errElsewhere = errors.New("the main arena has memory outside of the program break, which is not read")
 
 // find returns the heaps of an arena.
-func (f *Finder) find(a *arena, brk Extent) ([]heap, error) {
+func (f *Finder) find(a *arena, brk Extent) ([]segment, error) {
 	if !a.main {
 		return f.reader.heapsOf(a, a.bins-a.at)
 	}
@@ -66,7 +66,7 @@ func (f *Finder) find(a *arena, brk Extent) ([]heap, error) {
 	if brk.Start == brk.End || a.system == 0 {
 		return nil, err
 	}
-	return []heap{{Extent: brk, first: brk.Start}}, err
+	return []segment{{Extent: brk, first: brk.Start}}, err
 }
 
 // extents returns the memory of all arenas, and which arena each piece belongs to. Pieces that

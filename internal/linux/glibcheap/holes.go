@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 // kept is how many holes of an arena are listed.
@@ -12,15 +12,15 @@ const kept = 8
 
 // holes collects the largest free blocks of an arena, and what is above each.
 type holes struct {
-	all   []explain.Hole
-	begun int            // how many of all are in heaps that were walked before
-	below explain.Amount // live blocks of this heap so far
-	after bool           // the last block was free
+	all   []heap.Hole
+	begun int         // how many of all are in heaps that were walked before
+	below heap.Amount // live blocks of this heap so far
+	after bool        // the last block was free
 }
 
 // begin starts a heap.
 func (h *holes) begin() {
-	h.below = explain.Amount{}
+	h.below = heap.Amount{}
 	h.after = false
 	h.begun = len(h.all)
 }
@@ -46,7 +46,7 @@ func (h *holes) free(at, size, resident uint64) {
 		return
 	}
 	// Above holds what is below until the end of the heap.
-	h.all = append(h.all, explain.Hole{Address: at, Bytes: size, Resident: resident, Above: h.below})
+	h.all = append(h.all, heap.Hole{Address: at, Bytes: size, Resident: resident, Above: h.below})
 	h.after = true
 }
 
@@ -75,7 +75,7 @@ func (h *holes) shrink() {
 	h.all = rest
 }
 
-func bySize(a, b explain.Hole) int {
+func bySize(a, b heap.Hole) int {
 	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Address, b.Address))
 }
 
@@ -89,8 +89,8 @@ func (h *holes) end() {
 }
 
 // largest returns the largest holes of all heaps.
-func (h *holes) largest() []explain.Hole {
+func (h *holes) largest() []heap.Hole {
 	all := slices.Clone(h.all)
 	slices.SortFunc(all, bySize)
-	return append([]explain.Hole{}, all[:min(len(all), kept)]...)
+	return append([]heap.Hole{}, all[:min(len(all), kept)]...)
 }

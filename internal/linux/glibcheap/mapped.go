@@ -3,7 +3,7 @@ package glibcheap
 import (
 	"context"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 // maxProbes is at how many pages a block is looked for.
@@ -19,14 +19,14 @@ const maxProbes = 1 << 20
 func (f *Finder) Mapped(ctx context.Context, memory []Extent) []Extent {
 	var all []Extent
 	r, probes := f.reader, 0
-	heap := f.Heap
+	state := f.Heap
 	for _, e := range memory {
 		for p := e.Start; p < e.End; {
-			if heap.Counted && heap.Mapped.Bytes >= heap.CountedMapped {
+			if state.Counted && state.Mapped.Bytes >= state.CountedMapped {
 				return all
 			}
 			if probes++; probes == maxProbes || probes%(1<<10) == 0 && ctx.Err() != nil {
-				heap.Why = "not all blocks with mappings of their own were looked for: there is too much memory, or no time left"
+				state.Why = "not all blocks with mappings of their own were looked for: there is too much memory, or no time left"
 				return all
 			}
 			start, end, ok := r.mappedAt(p, e)
@@ -34,9 +34,9 @@ func (f *Finder) Mapped(ctx context.Context, memory []Extent) []Extent {
 				p += r.page
 				continue
 			}
-			heap.Mapped.Blocks++
-			heap.Mapped.Bytes += end - start
-			heap.Mapped.Resident += r.space.Resident(start, end)
+			state.Mapped.Blocks++
+			state.Mapped.Bytes += end - start
+			state.Mapped.Resident += r.space.Resident(start, end)
 			if n := len(all); n > 0 && all[n-1].End == start {
 				all[n-1].End = end
 			} else {
@@ -90,11 +90,11 @@ func (r *reader) header(at, start uint64, within Extent) (_, end uint64, ok bool
 }
 
 // Amounts returns the sums over all arenas.
-func Amounts(arenas []explain.Arena) (sum explain.Arena) {
+func Amounts(arenas []heap.Arena) (sum heap.Arena) {
 	for _, a := range arenas {
 		for _, p := range []struct {
-			to   *explain.Amount
-			from explain.Amount
+			to   *heap.Amount
+			from heap.Amount
 		}{
 			{&sum.Live, a.Live},
 			{&sum.Free, a.Free},

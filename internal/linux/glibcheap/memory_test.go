@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 const page = 4096
@@ -209,33 +209,33 @@ func whole(t *testing.T, v version) {
 		t.Errorf("the library's count is %+v", h)
 	}
 	a := h.Arenas[0]
-	all := func(n, bytes uint64) explain.Amount { return explain.Amount{Blocks: n, Bytes: bytes, Resident: bytes} }
+	all := func(n, bytes uint64) heap.Amount { return heap.Amount{Blocks: n, Bytes: bytes, Resident: bytes} }
 	cache := uint64(v.cache)
 	live, fast := all(4, cache+1024+64+32), all(1, 32)
 	if !v.fastBins {
-		live, fast = all(5, cache+1024+64+32+32), explain.Amount{}
+		live, fast = all(5, cache+1024+64+32+32), heap.Amount{}
 	}
 	for _, test := range []struct {
 		name      string
-		got, want explain.Amount
+		got, want heap.Amount
 	}{
 		{"live", a.Live, live},
 		{"cached", a.Cached, all(2, 96)},
 		{"fast", a.Fast, fast},
 		{"free", a.Free, all(1, 4096)},
 		{"top", a.Top, all(1, brkSize-cache-96-1024-4096-64-64)},
-		{"unread", a.Unread, explain.Amount{}},
+		{"unread", a.Unread, heap.Amount{}},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, test.got, test.want)
 		}
 	}
-	want := explain.Hole{Address: brkStart + cache + 96 + 1024, Bytes: 4096, Resident: 4096, Next: 64, Above: all(3, 128)}
+	want := heap.Hole{Address: brkStart + cache + 96 + 1024, Bytes: 4096, Resident: 4096, Next: 64, Above: all(3, 128)}
 	if len(a.Holes) != 1 || a.Holes[0] != want {
 		t.Errorf("holes %+v, want %+v", a.Holes, want)
 	}
 	b := h.Arenas[1]
-	sum := Amounts([]explain.Arena{b})
+	sum := Amounts([]heap.Arena{b})
 	if b.Heaps != 2 || b.Live.Blocks != 3 || b.Live.Bytes != 128+512+256 || b.Free.Blocks != 1 || b.Why != "" ||
 		sum.Live.Bytes+sum.Free.Bytes+sum.Top.Bytes+sum.Own.Bytes != 6*page {
 		t.Errorf("%+v", b)
@@ -280,7 +280,7 @@ func TestNotResident(t *testing.T) {
 	m = library(glibc236)
 	delete(m, brkStart/page)
 	a := find(m).Heap.Arenas[0]
-	sum := Amounts([]explain.Arena{a})
+	sum := Amounts([]heap.Arena{a})
 	if a.Unread.Bytes == 0 || a.Why == "" || sum.Unread.Bytes+sum.Live.Bytes+sum.Free.Bytes+sum.Top.Bytes+sum.Own.Bytes+sum.Fast.Bytes+sum.Cached.Bytes != brkSize {
 		t.Errorf("%+v", a)
 	}
@@ -299,14 +299,14 @@ func TestMapped(t *testing.T) {
 	m.put(at+30*page, 0, 100*page|flagMapped)             // too long
 	m.put(at+32*page, 0, 3*page|flagMapped|flagPrevious)  // no mapping
 	m.put(at+34*page, 0, 3*page+16|flagMapped)            // no whole pages
-	f := &Finder{Heap: &explain.Heap{}, reader: newReader(m, page)}
+	f := &Finder{Heap: &heap.Heap{}, reader: newReader(m, page)}
 	got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}})
 	want := []Extent{{at + 2*page, at + 7*page}, {at + 8*page, at + 20*page}, {at + 24*page, at + 28*page}}
 	if !slices.Equal(got, want) || f.Heap.Mapped.Blocks != 4 || f.Heap.Mapped.Bytes != 21*page {
 		t.Errorf("%x, want %x; %+v", got, want, f.Heap.Mapped)
 	}
 	// With the library's own count, it stops.
-	f = &Finder{Heap: &explain.Heap{Counted: true, CountedMapped: 3 * page}, reader: newReader(m, page)}
+	f = &Finder{Heap: &heap.Heap{Counted: true, CountedMapped: 3 * page}, reader: newReader(m, page)}
 	if got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}}); len(got) != 1 {
 		t.Errorf("%x", got)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 )
 
 // Flags in the size of a block.
@@ -29,7 +29,7 @@ type walker struct {
 	*reader
 	ctx    context.Context // which ends when there is no time left
 	since  uint            // blocks since it was checked
-	arena  *explain.Arena
+	arena  *heap.Arena
 	holes  holes
 	caches *caches
 }
@@ -42,7 +42,7 @@ func (w *walker) late() bool {
 }
 
 // count adds memory to an amount.
-func (w *walker) count(to *explain.Amount, start, end uint64) {
+func (w *walker) count(to *heap.Amount, start, end uint64) {
 	to.Blocks++
 	to.Bytes += end - start
 	to.Resident += w.space.Resident(start, end)
@@ -60,7 +60,7 @@ func (w *walker) unread(start, end uint64, err error) {
 }
 
 // walk counts all of a heap. The last block of the arena is at top.
-func (w *walker) walk(h heap, top uint64) {
+func (w *walker) walk(h segment, top uint64) {
 	if h.first > h.Start {
 		w.count(&w.arena.Own, h.Start, h.first)
 	}

@@ -5,7 +5,7 @@
 // starts while the program is running, so blocks from before are freed in it.
 //
 // What does not come to rest within 60 % of the recording is left out: a cache
-// that is still filling up at the end cannot be distinguished from a leak.
+// that is still filling up at the end looks like a leak.
 package mixes
 
 import (

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/heap"
 	"rtrace-bpf/internal/linux/glibcheap"
 	"rtrace-bpf/internal/linux/mallinfo"
 )
@@ -73,7 +74,7 @@ func (r *reading) unclaimed() (all []glibcheap.Extent) {
 }
 
 // mallocRows adds a row for each state of a block.
-func (r *reading) mallocRows(h *explain.Heap) {
+func (r *reading) mallocRows(h *heap.Heap) {
 	if len(h.Arenas) == 0 {
 		return
 	}
@@ -98,7 +99,7 @@ func (r *reading) mallocRows(h *explain.Heap) {
 	sum.Live.Resident += h.Mapped.Resident
 	for _, row := range []struct {
 		to label
-		explain.Amount
+		heap.Amount
 	}{
 		{label{explain.Live, "malloc: live blocks", "blocks", ""}, sum.Live},
 		{label{explain.Free, "malloc: free blocks between live ones", "blocks", ""}, sum.Free},
@@ -127,7 +128,7 @@ func scale(n, part, whole uint64) uint64 {
 }
 
 // compare compares the walk with the library's own lists, if debugging symbols name them.
-func compare(pid int, h *explain.Heap, deadline time.Time) {
+func compare(pid int, h *heap.Heap, deadline time.Time) {
 	if h == nil {
 		return
 	}
@@ -142,12 +143,12 @@ func compare(pid int, h *explain.Heap, deadline time.Time) {
 	state, err := p.Read(deadline)
 	switch {
 	case err != nil:
-		h.Check = &explain.Check{Why: err.Error()}
+		h.Check = &heap.Check{Why: err.Error()}
 	case len(state.Unknown) > 0:
-		h.Check = &explain.Check{Why: fmt.Sprintf("the C library's lists of free blocks could not be read: %s", state.Why)}
+		h.Check = &heap.Check{Why: fmt.Sprintf("the C library's lists of free blocks could not be read: %s", state.Why)}
 	default:
 		sum := glibcheap.Amounts(h.Arenas)
-		h.Check = &explain.Check{
+		h.Check = &heap.Check{
 			System: state.Arena, Free: state.FordBlks, WalkedSystem: sum.System,
 			WalkedFree: sum.Free.Bytes + sum.Fast.Bytes + sum.Top.Bytes,
 		}
