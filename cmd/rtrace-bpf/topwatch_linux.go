@@ -75,7 +75,7 @@ func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings) (*wat
 // snapshot returns what a view shows of this moment.
 func (w *watching) snapshot() *topview.Snapshot {
 	s := w.Snapshot()
-	out := &topview.Snapshot{State: s.State, Elapsed: time.Since(w.began)}
+	out := &topview.Snapshot{State: s.State, Elapsed: time.Since(w.began), Suspects: s.Suspects, Judged: s.Judged}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		x := topview.Process{

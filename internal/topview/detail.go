@@ -24,6 +24,9 @@ func (m *Model) detail(columns int) []Line {
 	if r.Place.Library != "" {
 		add("in %s", r.Place.Library)
 	}
+	if text := m.verdict(r); text != "" {
+		add("suspect    %s", text)
+	}
 	if m.mark != nil {
 		add("since the mark %s in %s blocks", signed(float64(r.Since.Bytes)), signedCount(r.Since.Blocks))
 	}

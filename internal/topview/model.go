@@ -115,6 +115,10 @@ func (m *Model) Missing(rows int) (sites []int) {
 	if s := &m.screen; s.opened && s.cursor < len(m.all) {
 		needed = append(slices.Clip(m.all[s.cursor:s.cursor+1]), needed...)
 	}
+	leading := m.suspects()
+	for _, x := range leading[:min(rows, len(leading))] {
+		needed = append(slices.Clip(needed), *x.Row)
+	}
 	for i := range needed {
 		for _, n := range needed[i].Sites {
 			if _, ok := m.source.Place(n); !ok {

@@ -11,6 +11,8 @@ type Snapshot struct {
 	*aggregate.State
 	Elapsed   time.Duration // since tracing began
 	Processes []Process
+	Suspects  []aggregate.Suspect // call sites whose blocks pile up, the first one first
+	Judged    bool                // verdicts on call sites are possible
 }
 
 // Process is a process that is or was traced.

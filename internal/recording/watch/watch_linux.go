@@ -120,6 +120,10 @@ func (w *Watch) Measured(pid int, m Measure, ended bool) {
 type Snapshot struct {
 	*aggregate.State
 	Processes []Process // by number
+	// Suspects holds the call sites whose blocks pile up, for each type of
+	// resource in the order of State.Resources the fastest in bytes first.
+	Suspects []aggregate.Suspect
+	Judged   bool // verdicts on call sites are possible
 }
 
 // Snapshot closes an interval of the engine, and returns its state.
@@ -128,6 +132,12 @@ func (w *Watch) Snapshot() Snapshot {
 	defer w.mu.Unlock()
 	w.engine.Interval(max(now(), w.last))
 	s := Snapshot{State: w.engine.State()}
+	for i := range s.Resources {
+		if of := s.Resources[i].Type; w.engine.Judges(of) {
+			s.Judged = true
+			s.Suspects = append(s.Suspects, w.engine.Suspects(of)...)
+		}
+	}
 	for _, p := range w.all {
 		s.Processes = append(s.Processes, p.Process)
 	}
