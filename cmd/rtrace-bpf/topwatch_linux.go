@@ -101,9 +101,13 @@ func (w *watching) Place(site int) (topview.Place, bool) {
 // name names a call site, which may take seconds.
 func (w *watching) name(site int) {
 	p := w.Watch.Place(site)
+	place := topview.Place{Function: p.Function, File: p.File, Line: p.Line, Library: p.Library, Callers: p.Callers, Stack: p.Stack, At: p.At}
+	for _, f := range p.Frames {
+		place.Frames = append(place.Frames, topview.Frame(f))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.places[site] = topview.Place(p)
+	w.places[site] = place
 }
 
 // Detail returns further figures of a call site.

@@ -96,12 +96,13 @@ func (m *Model) WriteJSON(w io.Writer, rows int) error {
 			amountJSON(r.Total.Live), amountJSON(r.Total.Unknown), amountJSON(r.Total.Allocated), amountJSON(r.Freed),
 		})
 	}
-	x.Suspects, x.OtherSuspects = m.suspectObjects(rows)
+	leading := m.suspects()
+	x.Suspects, x.OtherSuspects = leading.objects(rows)
 	shown := m.all[:min(rows, len(m.all))]
 	for i := range shown {
 		r := &shown[i]
 		x.Rows = append(x.Rows, rowObject{
-			r.Text, figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
+			r.label(), figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
 			placed(&r.Place),
 		})
 	}

@@ -86,7 +86,8 @@ func (m *Model) top() []Line {
 // listView returns the rows, as far as there is room.
 func (m *Model) listView(width, height int) []Line {
 	lines := m.top()
-	for _, text := range m.verdicts(width) {
+	leading := m.suspects()
+	for _, text := range leading.lines(width) {
 		lines = append(lines, Line{Text: text, Style: Title})
 	}
 	lines = append(lines, Line{Text: m.state()})

@@ -17,54 +17,52 @@ type suspect struct {
 // suspectLines is how many lines the suspects take at most.
 const suspectLines = 3
 
-// judges reports whether the rows have verdicts: a verdict is on a whole stack since the start
-// of the recording.
-func (m *Model) judges() bool {
-	return m.now.Judged && m.by == BySite && m.mark == nil
+// suspects is what is known of the growth of rows.
+type suspects struct {
+	all  []suspect // the first one first
+	none bool      // nothing grows, and enough was recorded to be sure
 }
 
-// suspects returns the rows whose blocks pile up, the first one first.
-func (m *Model) suspects() (all []suspect) {
-	if !m.judges() || len(m.now.Suspects) == 0 {
-		return nil
+// suspectsOf returns the suspects among rows, each of which is a call site.
+func suspectsOf(s *Snapshot, rows []Row) suspects {
+	if !s.Judged {
+		return suspects{}
 	}
-	rows := make(map[int]*Row, len(m.all))
-	for i := range m.all {
-		rows[m.all[i].Sites[0]] = &m.all[i]
+	if len(s.Suspects) == 0 {
+		return suspects{none: time.Duration(s.Time) >= verdict.EnoughTime}
 	}
-	for i := range m.now.Suspects {
-		x := &m.now.Suspects[i]
-		if r := rows[x.Site]; r != nil { // the filter leaves out rows
-			all = append(all, suspect{r, &x.Trend})
+	bySite := make(map[int]*Row, len(rows))
+	for i := range rows {
+		bySite[rows[i].Sites[0]] = &rows[i]
+	}
+	var out suspects
+	for i := range s.Suspects {
+		x := &s.Suspects[i]
+		if r := bySite[x.Site]; r != nil { // the filter leaves out rows
+			out.all = append(out.all, suspect{r, &x.Trend})
 		}
 	}
-	return all
+	return out
 }
 
-// restful reports whether nothing grows, and enough was recorded to be sure.
-func (m *Model) restful() bool {
-	return m.judges() && len(m.now.Suspects) == 0 && time.Duration(m.now.Time) >= verdict.EnoughTime
-}
-
-// verdicts returns the lines about suspects, or the one that there are none, in lines of at
-// most columns. It is empty without verdicts.
-func (m *Model) verdicts(columns int) (lines []string) {
-	if m.restful() {
+// lines returns the lines about suspects, or the one that there are none, in lines of at most
+// columns. It is empty without verdicts.
+func (s *suspects) lines(columns int) (lines []string) {
+	if s.none {
 		return []string{verdict.NothingGrows}
 	}
-	all := m.suspects()
-	shown := all[:min(len(all), suspectLines)]
+	shown := s.all[:min(len(s.all), suspectLines)]
 	for i := range shown {
 		title := "suspect: "
-		if len(all) > 1 {
-			title = fmt.Sprintf("suspect %d of %d: ", i+1, len(all))
+		if len(s.all) > 1 {
+			title = fmt.Sprintf("suspect %d of %d: ", i+1, len(s.all))
 		}
 		text := verdict.Text(shown[i].trend)
 		room := columns - width(title) - len(": ") - width(text)
 		switch {
 		case room >= leastText:
 			lines = append(lines, title+shown[i].fit(room)+": "+text)
-		case len(all) == 1:
+		case len(s.all) == 1:
 			lines = append(lines, title+shown[i].fit(max(leastText, columns-width(title))), "  "+text)
 		default:
 			line := title + shown[i].fit(leastText) + ": " + text
@@ -78,13 +76,10 @@ func (m *Model) verdicts(columns int) (lines []string) {
 }
 
 // verdict returns the verdict on a row in words, or an empty string if it is no suspect.
-func (m *Model) verdict(r *Row) string {
-	if !m.judges() || len(r.Sites) == 0 {
-		return ""
-	}
-	for i := range m.now.Suspects {
-		if x := &m.now.Suspects[i]; x.Site == r.Sites[0] {
-			return verdict.Text(&x.Trend)
+func (s *suspects) verdict(r *Row) string {
+	for i := range s.all {
+		if s.all[i].Row == r {
+			return verdict.Text(s.all[i].trend)
 		}
 	}
 	return ""
@@ -97,17 +92,16 @@ type suspectObject struct {
 	placeObject
 }
 
-// suspectObjects returns the first suspects for JSON. The result is nil without verdicts, and
-// empty if nothing grows.
-func (m *Model) suspectObjects(most int) (objects []suspectObject, others int) {
-	all := m.suspects()
-	if len(all) == 0 && !m.restful() {
+// objects returns the first suspects for JSON. The result is nil without verdicts, and empty if
+// nothing grows.
+func (s *suspects) objects(most int) (objects []suspectObject, others int) {
+	if len(s.all) == 0 && !s.none {
 		return nil, 0
 	}
-	shown := all[:min(len(all), most)]
+	shown := s.all[:min(len(s.all), most)]
 	objects = []suspectObject{}
 	for i := range shown {
-		objects = append(objects, suspectObject{shown[i].Text, verdict.ObjectOf(shown[i].trend), placed(&shown[i].Place)})
+		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(&shown[i].Place)})
 	}
-	return objects, len(all) - len(shown)
+	return objects, len(s.all) - len(shown)
 }

@@ -40,7 +40,8 @@ const TableWidth = 150
 // most width columns, unless the figures take more.
 func (m *Model) WriteTable(w io.Writer, rows, width int) error {
 	lines := m.header()
-	if verdicts := m.verdicts(width); len(verdicts) > 0 {
+	leading := m.suspects()
+	if verdicts := leading.lines(width); len(verdicts) > 0 {
 		lines = append(append(lines, ""), verdicts...)
 	}
 	for _, line := range lines {
