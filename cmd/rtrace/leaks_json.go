@@ -5,6 +5,7 @@ import (
 
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
+	"rtrace-bpf/internal/report/verdict"
 )
 
 // leakObject is the output of 'rtrace leaks --json'. Times are nanoseconds since the first
@@ -28,13 +29,13 @@ type leakObject struct {
 }
 
 type leakGroup struct {
-	Blocks    uint64       `json:"blocks"`
-	Bytes     uint64       `json:"bytes"`
-	Smallest  uint64       `json:"smallest"`
-	Largest   uint64       `json:"largest"`
-	FirstCall uint64       `json:"first_call"`
-	FirstTime *int64       `json:"first_time,omitempty"`
-	Trend     *trendObject `json:"trend,omitempty"` // what its call sites do over time, if known
+	Blocks    uint64          `json:"blocks"`
+	Bytes     uint64          `json:"bytes"`
+	Smallest  uint64          `json:"smallest"`
+	Largest   uint64          `json:"largest"`
+	FirstCall uint64          `json:"first_call"`
+	FirstTime *int64          `json:"first_time,omitempty"`
+	Trend     *verdict.Object `json:"trend,omitempty"` // what its call sites do over time, if known
 	groupIdentity
 	List []leakBlock `json:"list,omitempty"`
 }

@@ -72,9 +72,6 @@ func (t *trends) verdict(g *sites.Group) string {
 	return verdict.Text(t.of[g])
 }
 
-// enoughTime is the shortest recording after which it means something that nothing grows.
-const enoughTime = 10 * time.Second
-
 // text returns a line about all groups, or an empty string.
 func (t *trends) text(recorded time.Duration) string {
 	switch {
@@ -82,51 +79,16 @@ func (t *trends) text(recorded time.Duration) string {
 		return ""
 	case t.suspects > 0:
 		return "growing steadily: " + plural(uint64(t.suspects), "group") + ", printed first"
-	case recorded >= enoughTime:
-		return "nothing grows steadily"
+	case recorded >= verdict.EnoughTime:
+		return verdict.NothingGrows
 	}
 	return ""
 }
 
-// trendObject is a verdict in JSON. Times are nanoseconds since the first call.
-type trendObject struct {
-	Verdict  string      `json:"verdict"`
-	Growing  bool        `json:"growing"`
-	Growth   *growthPart `json:"growth,omitempty"`
-	Since    *int64      `json:"since,omitempty"` // when the growth or the level began
-	Low      uint64      `json:"low"`             // least and most bytes live in the second half of the recording
-	High     uint64      `json:"high"`
-	Restarts int         `json:"restarts"` // how often the amount grew again after it had fallen by half
-}
-
-// growthPart is the figures of growth. Errors are half the width of the confidence
-// interval of 95 %.
-type growthPart struct {
-	Blocks      float64 `json:"blocks_per_second"`
-	BlocksError float64 `json:"blocks_per_second_error"`
-	Bytes       float64 `json:"bytes_per_second"`
-	BytesError  float64 `json:"bytes_per_second_error"`
-	Age         int64   `json:"age"`       // older blocks pile up
-	Old         uint64  `json:"old"`       // live blocks that are older
-	FreedOld    uint64  `json:"freed_old"` // blocks that were freed when they were older
-}
-
 // object returns the verdict on a group, or nil.
-func (t *trends) object(g *sites.Group) *trendObject {
-	text := t.verdict(g)
-	if text == "" {
+func (t *trends) object(g *sites.Group) *verdict.Object {
+	if t == nil || t.of[g] == nil {
 		return nil
 	}
-	of := t.of[g]
-	out := &trendObject{Verdict: text, Growing: of.Kind == trend.Growing, Low: of.Low, High: of.High, Restarts: of.Restarts}
-	if of.Kind == trend.Growing || of.Kind == trend.Level {
-		out.Since = &of.Since
-	}
-	if out.Growing {
-		out.Growth = &growthPart{
-			Blocks: of.Blocks.PerSecond, BlocksError: of.Blocks.Error, Bytes: of.Bytes.PerSecond, BytesError: of.Bytes.Error,
-			Age: of.Age, Old: of.Old, FreedOld: of.FreedOld,
-		}
-	}
-	return out
+	return verdict.ObjectOf(t.of[g])
 }

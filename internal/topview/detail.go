@@ -19,10 +19,14 @@ func (m *Model) detailView(columns, height int) []Line {
 // detail returns all lines about the selected row, with short frames if they have more columns.
 func (m *Model) detail(columns int) []Line {
 	r := &m.all[m.screen.cursor]
-	lines := []Line{{Text: r.Text, Style: Title}}
+	lines := []Line{{Text: r.label(), Style: Title}}
 	add := func(format string, args ...any) { lines = append(lines, Line{Text: fmt.Sprintf(format, args...)}) }
 	if r.Place.Library != "" {
 		add("in %s", r.Place.Library)
+	}
+	leading := m.suspects()
+	if text := leading.verdict(r); text != "" {
+		add("suspect    %s", text)
 	}
 	if m.mark != nil {
 		add("since the mark %s in %s blocks", signed(float64(r.Since.Bytes)), signedCount(r.Since.Blocks))

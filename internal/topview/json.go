@@ -19,9 +19,12 @@ type object struct {
 	Lost      uint64          `json:"lost"`
 	Pauses    uint64          `json:"pauses"`
 	Notes     []string        `json:"notes"` // what makes the figures uncertain
-	Rows      []rowObject     `json:"rows"`
-	OtherRows int             `json:"other_rows"` // rows that are left out
-	Others    figuresObject   `json:"others"`     // sums of these
+	// Suspects is null without verdicts, and empty if nothing grows.
+	Suspects      []suspectObject `json:"suspects"`
+	OtherSuspects int             `json:"other_suspects"` // that are left out
+	Rows          []rowObject     `json:"rows"`
+	OtherRows     int             `json:"other_rows"` // rows that are left out
+	Others        figuresObject   `json:"others"`     // sums of these
 }
 
 type processObject struct {
@@ -63,6 +66,10 @@ type figuresObject struct {
 type rowObject struct {
 	Text string `json:"text"`
 	figuresObject
+	placeObject
+}
+
+type placeObject struct {
 	Function string   `json:"function,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Line     int      `json:"line,omitempty"`
@@ -89,12 +96,14 @@ func (m *Model) WriteJSON(w io.Writer, rows int) error {
 			amountJSON(r.Total.Live), amountJSON(r.Total.Unknown), amountJSON(r.Total.Allocated), amountJSON(r.Freed),
 		})
 	}
+	leading := m.suspects()
+	x.Suspects, x.OtherSuspects = leading.objects(rows)
 	shown := m.all[:min(rows, len(m.all))]
 	for i := range shown {
 		r := &shown[i]
 		x.Rows = append(x.Rows, rowObject{
-			r.Text, figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
-			r.Place.Function, r.Place.File, r.Place.Line, r.Place.Library, r.Place.Stack,
+			r.label(), figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
+			placed(&r.Place),
 		})
 	}
 	t := total(m.all[len(shown):])
@@ -103,6 +112,10 @@ func (m *Model) WriteJSON(w io.Writer, rows int) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(x)
+}
+
+func placed(p *Place) placeObject {
+	return placeObject{p.Function, p.File, p.Line, p.Library, p.Stack}
 }
 
 func figures(alive, unknown, allocated, freed live.Amount, growth, rate, calls float64) figuresObject {

@@ -115,6 +115,10 @@ func (m *Model) Missing(rows int) (sites []int) {
 	if s := &m.screen; s.opened && s.cursor < len(m.all) {
 		needed = append(slices.Clip(m.all[s.cursor:s.cursor+1]), needed...)
 	}
+	leading := m.suspects()
+	for _, x := range leading.all[:min(rows, len(leading.all))] {
+		needed = append(slices.Clip(needed), *x.Row)
+	}
 	for i := range needed {
 		for _, n := range needed[i].Sites {
 			if _, ok := m.source.Place(n); !ok {
@@ -123,6 +127,15 @@ func (m *Model) Missing(rows int) (sites []int) {
 		}
 	}
 	return sites
+}
+
+// suspects returns the suspects. A verdict is on a whole stack since the start of the recording, so
+// rows of something else and changes since a mark have none.
+func (m *Model) suspects() suspects {
+	if m.by != BySite || m.mark != nil {
+		return suspects{}
+	}
+	return suspectsOf(m.now, m.all)
 }
 
 // setMark sets the mark at the last snapshot.

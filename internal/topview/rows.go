@@ -27,7 +27,9 @@ type Row struct {
 	// Since is the change of the live bytes and blocks since the mark; 0 without one.
 	Since Change
 
-	key key
+	key        key
+	difference string // follows the text if other rows have the same one
+	outside    int    // distance of the outermost frame in difference from the one of the text
 }
 
 // Change is a change of blocks and bytes.
@@ -124,7 +126,11 @@ func (m *Model) rowsOf(all []item, allocated map[key]live.Amount) []Row {
 			r.Since.Bytes += int64(x.live.Bytes - base.live.Bytes)
 		}
 	}
-	return slices.DeleteFunc(rows, func(r Row) bool { return m.unchanged(&r) })
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return m.unchanged(&r) })
+	if m.by == BySite {
+		distinguish(rows, m.now.Sites)
+	}
+	return rows
 }
 
 // add adds the figures of an item.
@@ -237,10 +243,25 @@ func (m *Model) siteLabel(n int, p Place) (string, Place) {
 
 // fit returns the text of a row in a number of columns, with as many callers as fit.
 func (r *Row) fit(room int) string {
+	if r.difference != "" {
+		if left := room - width(r.difference); left >= leastCaller || width(r.Text) <= left {
+			text := shorten(r.Text, left) + r.difference
+			if r.outside > 0 {
+				return text
+			}
+			return r.withCallers(text, room)
+		}
+		return shorten(r.label(), room)
+	}
 	text := shorten(r.Text, room)
 	if width(r.Text) > room && strings.HasPrefix(r.Text, "/") && room > 1 {
 		text = gap + tail(r.Text, room-1) // the end of a path distinguishes it
 	}
+	return r.withCallers(text, room)
+}
+
+// withCallers adds as many callers as fit to the text of a row.
+func (r *Row) withCallers(text string, room int) string {
 	for _, caller := range r.Place.Callers {
 		const arrow = " < "
 		left := room - width(text) - len(arrow)

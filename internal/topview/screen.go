@@ -85,7 +85,12 @@ func (m *Model) top() []Line {
 
 // listView returns the rows, as far as there is room.
 func (m *Model) listView(width, height int) []Line {
-	lines := append(m.top(), Line{Text: m.state()})
+	lines := m.top()
+	leading := m.suspects()
+	for _, text := range leading.lines(width) {
+		lines = append(lines, Line{Text: text, Style: Title})
+	}
+	lines = append(lines, Line{Text: m.state()})
 	c := columnsFor(width, m.order)
 	lines = append(lines, Line{Text: "  " + c.line(m.headings(), "", titles[m.by]), Style: Heading})
 	m.screen.page = max(1, height-len(lines)-1)

@@ -11,6 +11,8 @@ type Snapshot struct {
 	*aggregate.State
 	Elapsed   time.Duration // since tracing began
 	Processes []Process
+	Suspects  []aggregate.Suspect // call sites whose blocks pile up, the first one first
+	Judged    bool                // verdicts on call sites are possible
 }
 
 // Process is a process that is or was traced.
@@ -35,6 +37,15 @@ type Place struct {
 	Library  string   // path of the program or library; empty if it is unknown
 	Callers  []string // functions that led to it, the innermost first
 	Stack    []string // all frames, the innermost first
+	Frames   []Frame  // the same without the functions that others are inlined into
+	At       int      // the number of the frame of Function
+}
+
+// Frame is a return address.
+type Frame struct {
+	Function string // the innermost one that is active
+	Line     string // its file and line, such as "main.c:12"; empty if they are unknown
+	Offset   string // distinguishes it from other addresses: "main+0x9f", or the file and the offset in it
 }
 
 // Source answers what a snapshot leaves out.

@@ -39,7 +39,12 @@ const TableWidth = 150
 // WriteTable writes the lines about the processes and the first rows as text, in lines of at
 // most width columns, unless the figures take more.
 func (m *Model) WriteTable(w io.Writer, rows, width int) error {
-	for _, line := range m.header() {
+	lines := m.header()
+	leading := m.suspects()
+	if verdicts := leading.lines(width); len(verdicts) > 0 {
+		lines = append(append(lines, ""), verdicts...)
+	}
+	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}

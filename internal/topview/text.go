@@ -13,12 +13,15 @@ import (
 
 // safe returns a place whose texts have nothing that acts on a terminal.
 func (p *Place) safe() Place {
-	out := Place{Function: printable.Name(p.Function), File: printable.Name(p.File), Line: p.Line, Library: printable.Name(p.Library)}
+	out := Place{Function: printable.Name(p.Function), File: printable.Name(p.File), Line: p.Line, Library: printable.Name(p.Library), At: p.At}
 	for _, caller := range p.Callers {
 		out.Callers = append(out.Callers, printable.Name(caller))
 	}
 	for _, frame := range p.Stack {
 		out.Stack = append(out.Stack, printable.Name(frame))
+	}
+	for _, f := range p.Frames {
+		out.Frames = append(out.Frames, Frame{printable.Name(f.Function), printable.Name(f.Line), printable.Name(f.Offset)})
 	}
 	return out
 }

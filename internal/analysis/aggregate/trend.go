@@ -53,13 +53,26 @@ type Suspect struct {
 	Trend trend.Trend
 }
 
+// Judges reports whether the call sites of a type of resource have verdicts:
+// all its calls are recorded, and there are frees among them.
+func (e *Engine) Judges(resource string) bool {
+	for _, of := range e.resources.all {
+		if of.Type == resource {
+			return !of.Sampled && of.Calls.Frees+of.Calls.Reallocs > 0
+		}
+	}
+	return false
+}
+
 // Suspects returns the call sites of a type of resource whose blocks pile up,
-// the fastest in bytes first. It takes some microseconds for each site.
+// the fastest in bytes first. It takes some microseconds for each site that has
+// enough live blocks.
 func (e *Engine) Suspects(resource string) []Suspect {
 	var out []Suspect
 	for i := range e.sites.Len() {
-		of := e.resources.all[e.sites.At(uint64(i)).resource]
-		if of.Type != resource {
+		s := e.sites.At(uint64(i))
+		of := e.resources.all[s.resource]
+		if of.Type != resource || of.sums.Of(int(s.group)).Live.Blocks < trend.LeastBlocks {
 			continue
 		}
 		if t := e.Trend(i); t.Kind == trend.Growing {

@@ -83,8 +83,10 @@ func (t *Trend) Compare(u *Trend) int {
 	return cmp.Or(cmp.Compare(u.Live.Bytes, t.Live.Bytes), cmp.Compare(u.Live.Blocks, t.Live.Blocks))
 }
 
+// LeastBlocks is how many live blocks a call site that grows has at least.
+const LeastBlocks = 6
+
 const (
-	leastOld   = 6    // blocks that pile up
 	leastSlots = 12   // of the time
 	freedShare = 0.1  // of the blocks that pile up, which may be freed
 	windows    = 5    // of the time of growth, each of which must have its part
@@ -185,7 +187,7 @@ func (t *Trend) grows(h *History, f *Figures) bool {
 			last = i
 			t.Old += uint64(h.slots[i].left)
 		}
-		if t.Old < leastOld {
+		if t.Old < LeastBlocks {
 			return false // and fewer are older
 		}
 		if float64(t.FreedOld) > freedShare*float64(t.Old) {

@@ -19,6 +19,15 @@ type Place struct {
 	Library  string   // path of the program or library; empty if nothing is mapped there
 	Callers  []string // functions that led to it, the innermost first, a few at most
 	Stack    []string // all frames, the innermost first
+	Frames   []Frame  // the same without the functions that others are inlined into
+	At       int      // the number of the frame of Function
+}
+
+// Frame is a return address.
+type Frame struct {
+	Function string // the innermost one that is active
+	Line     string // its file and line, such as "main.c:12"; empty if they are unknown
+	Offset   string // distinguishes it from other addresses: "main+0x9f", or the file and the offset in it
 }
 
 // mostCallers is how many functions Callers has at most.
@@ -60,9 +69,12 @@ func (p *Places) Find(pid int32, stack *trace.Stack) Place {
 	if place.Function == "" {
 		place.Function = offset(of, stack.Frames[n])
 	}
+	place.At = n
 	found := false
 	for i, addr := range stack.Frames {
-		for _, f := range p.functions(of, addr) {
+		active := p.functions(of, addr)
+		place.Frames = append(place.Frames, Frame{active[0].name, active[0].line, position(of, addr)})
+		for _, f := range active {
 			place.Stack = append(place.Stack, f.text)
 			switch {
 			case found && len(place.Callers) < mostCallers:
@@ -77,7 +89,7 @@ func (p *Places) Find(pid int32, stack *trace.Stack) Place {
 }
 
 // active is a function that is active at a frame.
-type active struct{ name, text string }
+type active struct{ name, line, text string }
 
 // functions returns the functions that are active at a frame, the innermost first: each is
 // inlined into the next one.
@@ -90,16 +102,17 @@ func (p *Places) functions(of *resolve.Process, addr uint64) (all []active) {
 			continue
 		}
 		name, _ := symbol.Source(f.Function)
-		text := name
+		text, line := name, ""
 		if f.File != "" && f.Line > 0 {
-			text += fmt.Sprintf(" (%s:%d)", path.Base(f.File), f.Line)
+			line = fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+			text += " (" + line + ")"
 		}
 		if i < len(p.frames)-1 {
 			text += " inlined"
 		} else {
 			text += " from " + module
 		}
-		all = append(all, active{name, text})
+		all = append(all, active{name, line, text})
 	}
 	if len(all) > 0 {
 		return all
@@ -108,7 +121,7 @@ func (p *Places) functions(of *resolve.Process, addr uint64) (all []active) {
 	if name == "" {
 		name = offset(of, addr)
 	}
-	return []active{{name, name}}
+	return []active{{name, "", name}}
 }
 
 // Locations returns the frames of a stack as profiles have them, the innermost first.
@@ -127,6 +140,15 @@ func (p *Places) Locations(pid int32, stack *trace.Stack) []stacks.Location {
 		}
 	}
 	return all
+}
+
+// position returns a function and an offset in it, or the result of offset.
+func position(of *resolve.Process, addr uint64) string {
+	if name, bytes, ok := of.Offset(addr); ok {
+		source, _ := symbol.Source(name)
+		return fmt.Sprintf("%s+%#x", source, bytes)
+	}
+	return offset(of, addr)
 }
 
 // offset returns the name of a file and an offset in it, which is the same in every run, or

@@ -23,7 +23,7 @@ func NewView() *View { return &View{Watch: New(), places: make(map[int]topview.P
 
 // Of returns what a view shows of a snapshot. elapsed is the time since tracing began.
 func (v *View) Of(s Snapshot, elapsed time.Duration) *topview.Snapshot {
-	out := &topview.Snapshot{State: s.State, Elapsed: elapsed}
+	out := &topview.Snapshot{State: s.State, Elapsed: elapsed, Suspects: s.Suspects, Judged: s.Judged}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		x := topview.Process{
@@ -49,9 +49,13 @@ func (v *View) Place(site int) (topview.Place, bool) {
 // Name names a call site, which may take seconds.
 func (v *View) Name(site int) {
 	p := v.Watch.Place(site)
+	place := topview.Place{Function: p.Function, File: p.File, Line: p.Line, Library: p.Library, Callers: p.Callers, Stack: p.Stack, At: p.At}
+	for _, f := range p.Frames {
+		place.Frames = append(place.Frames, topview.Frame(f))
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.places[site] = topview.Place(p)
+	v.places[site] = place
 }
 
 // NameRows names the call sites that the first rows of a model need, which may take seconds.

@@ -120,6 +120,10 @@ func (w *Watch) Measured(pid int, m Measure, ended bool) {
 type Snapshot struct {
 	*aggregate.State
 	Processes []Process // by number
+	// Suspects holds the call sites whose blocks pile up, for each type of
+	// resource in the order of State.Resources the fastest in bytes first.
+	Suspects []aggregate.Suspect
+	Judged   bool // verdicts on call sites are possible
 }
 
 // Snapshot closes an interval of the engine now, and returns its state.
@@ -140,6 +144,12 @@ func (w *Watch) SnapshotAt(at int64) Snapshot {
 func (w *Watch) snapshot(at int64) Snapshot {
 	w.engine.Interval(at)
 	s := Snapshot{State: w.engine.State()}
+	for i := range s.Resources {
+		if of := s.Resources[i].Type; w.engine.Judges(of) {
+			s.Judged = true
+			s.Suspects = append(s.Suspects, w.engine.Suspects(of)...)
+		}
+	}
 	for _, p := range w.all {
 		s.Processes = append(s.Processes, p.Process)
 	}

@@ -41,6 +41,22 @@ func (p *Process) Mapping(addr uint64) (m Mapped, ok bool) {
 	return m, true
 }
 
+// Offset returns the function that contains the call before the return address addr, as the
+// linker knows it, and how many bytes after its start addr is. ok is false if no function is
+// known.
+func (p *Process) Offset(addr uint64) (name string, bytes uint64, ok bool) {
+	m, f, at := p.locate(addr - 1)
+	if m == nil || f == nil {
+		return "", 0, false
+	}
+	n := f.Find(at)
+	if n < 0 {
+		return "", 0, false
+	}
+	s := f.At(n)
+	return s.Name, at + 1 - s.Addr, true
+}
+
 // Frames appends the functions that are active at the call before the return address addr,
 // the innermost first, with lines where there is debugging information. It appends nothing
 // if no function is known.
