@@ -96,7 +96,7 @@ func TestOffers(t *testing.T) {
 		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "mtrc-words": true,
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
 		"max-rate": true, "max-size": true, "interval": true, "filter": true, "count": true, "rows": true, "max-processes": true, "verbose": true,
-		"watch": true, "max-walk": true,
+		"watch": true, "max-walk": true, "snapshot": true,
 	}
 	for _, page := range pages() {
 		for _, group := range page.Flags {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -34,8 +36,15 @@ func (r *topReporter) Ready(ctx context.Context) error {
 	return r.reporter.Ready(ctx)
 }
 
+// garbage is the garbage that may collect while a view is live, in per cent of what is in
+// use, unless GOGC says otherwise: docs/performance.md has the memory that this takes.
+const garbage = 50
+
 // start starts the recording, which runs until ctx or the processes end.
 func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings) (*watching, error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	c := &t.config
 	pids, err := c.selection()
 	if err != nil {
