@@ -13,6 +13,7 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/memory"
 	"rtrace-bpf/internal/recording/output"
+	"rtrace-bpf/internal/recording/snapshot"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/order"
@@ -113,6 +114,8 @@ func explainDirectory(e *output.NoDirectoryError) error {
 		return cli.Usagef(text, "--attach", e.Path)
 	case memory.PageFlags:
 		return cli.Usagef(text, "--pagemap", e.Path)
+	case snapshot.Name:
+		return cli.Usagef(text, "--snapshot", e.Path)
 	}
 	return fmt.Errorf(text, "--swap-lsan", e.Path)
 }

@@ -21,6 +21,7 @@ type outputFlags struct {
 	side       string // the side file of a trace to standard output
 	unbuffered bool
 	attach     attachments
+	snapshots  snapshotFlags
 	pagemap    bool
 	postproc   postprocFlags
 }
@@ -28,6 +29,7 @@ type outputFlags struct {
 func (o *outputFlags) declare(f *pflag.FlagSet) {
 	f.StringVarP(&o.path, "output", "o", "", "write to the new file `PATH`, or into that directory, which is created if PATH ends with / and is missing; - is standard output; a FIFO is opened when it has a reader (default: SP_RTRACE_OUTPUT_DIR, else the current directory)")
 	f.StringVar(&o.side, "side", "", "with -o -, write what the format cannot represent to `FILE`")
+	o.snapshots.declare(f)
 	o.postproc.declare(f)
 	f.BoolVarP(&o.unbuffered, "no-buffer", "B", false, "write each event within a few milliseconds instead of within a second; costs rtrace-bpf about 2% of a processor")
 	o.attach.declare(f)
@@ -44,7 +46,7 @@ func (o *outputFlags) checkSide(*config) error {
 
 // check returns an error if files that go with the trace do not go with other flags.
 func (o *outputFlags) check(c *config) error {
-	return errors.Join(o.postproc.check(c), o.checkAttached(c), o.checkPagemap(c))
+	return errors.Join(o.postproc.check(c), o.checkAttached(c), o.checkPagemap(c), o.snapshots.check(c))
 }
 
 func (o *outputFlags) checkAttached(c *config) error {

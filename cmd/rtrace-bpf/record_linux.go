@@ -146,7 +146,7 @@ func (c *config) recording(s cli.Streams, r *reporter, env settings) (recording.
 	o := recording.Options{
 		Tracer: tracing, Output: c.files(s, r), Format: c.format.name, Encoding: c.encoding(), Unbuffered: c.output.unbuffered,
 		Names: c.names(), HeapInfo: c.allocators.heapInfo, Pages: c.pagemapped(), Leaks: c.format.swap.machine.leaks,
-		PerfMap: c.dotnet.perfMap, Duration: c.limits.duration, Paused: c.limits.startPaused, Strict: c.limits.strict,
+		PerfMap: c.dotnet.perfMap, Snapshots: c.output.snapshots.options(), Duration: c.limits.duration, Paused: c.limits.startPaused, Strict: c.limits.strict,
 		Report: r, Line: r.line, Hurry: env.hurry, Exit: func() { os.Exit(int(cli.Failed)) },
 	}
 	o.Callers, _ = resolve.ParsePolicy(c.format.mtrc.callers) // the flag accepts valid policies only

@@ -76,12 +76,7 @@ func (t *topFlags) print(s cli.Streams, w *watching, model *topview.Model) error
 // update takes the figures of this moment, and names the rows that are printed.
 func (t *topFlags) update(w *watching, model *topview.Model, last bool) {
 	model.Update(w.snapshot(), last)
-	for missing := model.Missing(t.rows); len(missing) > 0; missing = model.Missing(t.rows) {
-		for _, site := range missing {
-			w.name(site)
-		}
-		model.Refresh()
-	}
+	w.NameRows(model, t.rows)
 }
 
 // table prints one table, as text of a number of columns or as JSON.

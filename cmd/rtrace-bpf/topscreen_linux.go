@@ -141,7 +141,7 @@ func (x *topScreen) name() tea.Cmd {
 	missing = missing[:min(len(missing), atOnce)]
 	return func() tea.Msg {
 		for _, site := range missing {
-			x.watching.name(site)
+			x.watching.Name(site)
 		}
 		return named{}
 	}

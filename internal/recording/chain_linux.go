@@ -67,6 +67,10 @@ func (x *session) openAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err = x.openSnapshots(); err != nil {
+		x.extras.snapshots = nil
+		return err
+	}
 	var kept *spool.File
 	if o.Runtime != nil || o.Names && x.out.Regular() {
 		if kept, err = x.out.Keep(); err != nil {

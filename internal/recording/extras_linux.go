@@ -10,7 +10,9 @@ import (
 	"rtrace-bpf/internal/outfile"
 	"rtrace-bpf/internal/recording/memory"
 	"rtrace-bpf/internal/recording/output"
+	"rtrace-bpf/internal/recording/snapshot"
 	"rtrace-bpf/internal/recording/swapevents"
+	"rtrace-bpf/tracer/record"
 )
 
 // extras are what a trace has besides events of the tracer.
@@ -19,6 +21,8 @@ type extras struct {
 	heap     *memory.Heap     // nil for nothing
 	pages    *memory.Pages    // nil for nothing
 	leaks    *outfile.File    // the report of blocks that were not freed; nil for none
+	// snapshots are written while the process is recorded; nil for none.
+	snapshots *snapshot.Files
 }
 
 // openResident begins to read the resident memory. It is called right before the probes
@@ -42,6 +46,27 @@ func (e *extras) close() {
 	}
 	if e.pages != nil {
 		e.pages.Close()
+	}
+	if e.snapshots != nil {
+		e.snapshots.Close()
+	}
+}
+
+// openSnapshots prepares the snapshots, if there are to be any.
+func (x *session) openSnapshots() (err error) {
+	o := &x.of.options
+	if o.Snapshots.Every == 0 {
+		return nil
+	}
+	x.extras.snapshots, err = snapshot.Open(x.pid, x.out, o.Snapshots, o.Line)
+	return err
+}
+
+// endSnapshots writes the last snapshot. hurry is closed when names are not to be waited for.
+func (x *session) endSnapshots(stats *record.Stats, hurry <-chan struct{}) {
+	if s := x.extras.snapshots; s != nil {
+		s.Measured(x.measure(stats), true)
+		s.End(hurry)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	diagnostics "rtrace-bpf/internal/linux/dotnet"
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/output"
+	"rtrace-bpf/internal/recording/snapshot"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/internal/recording/swapevents"
 	"rtrace-bpf/internal/recording/watch"
@@ -38,6 +39,8 @@ type Options struct {
 	Runtime  *diagnostics.Config // events of the .NET runtime to merge with native calls; nil for none
 	PerfMap  bool                // name code that a .NET runtime has compiled
 
+	// Snapshots are written next to each trace.
+	Snapshots snapshot.Options
 	// Watch takes the records instead of traces; nil: write traces.
 	Watch *watch.Watch
 

@@ -38,8 +38,15 @@ type Recording struct {
 
 // end is how a session has ended.
 type end struct {
-	missing string // besides what stats count; empty for nothing
+	missing []string // besides what stats count
 	err     error
+}
+
+// add adds what is missing; empty for nothing.
+func (e *end) add(missing string) {
+	if missing != "" {
+		e.missing = append(e.missing, missing)
+	}
 }
 
 // New returns a recording that has not begun.
@@ -205,9 +212,12 @@ func (r *Recording) end(x *session, err error, stop func()) {
 	r.sum.Add(&x.stats)
 	e := end{err: err}
 	if x.chain.events != nil {
-		e.missing = x.chain.events.Missing()
+		e.add(x.chain.events.Missing())
 	}
-	if e.err != nil || e.missing != "" {
+	if x.extras.snapshots != nil {
+		e.add(x.extras.snapshots.Missing())
+	}
+	if e.err != nil || len(e.missing) > 0 {
 		r.ends = append(r.ends, e)
 	}
 }

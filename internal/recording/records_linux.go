@@ -118,6 +118,9 @@ func (x *session) put(rec *trace.Record) error {
 	}
 	x.endTime = max(x.endTime, rec.Time)
 	x.ended = x.ended || rec.Kind == trace.KindEnd
+	if s := x.extras.snapshots; s != nil {
+		s.Observe(rec)
+	}
 	return x.chain.write(rec)
 }
 
@@ -140,6 +143,9 @@ func (x *session) tick() {
 		_ = x.chain.machine.Tick()
 	}
 	_ = x.chain.first.Flush()
+	if s := x.extras.snapshots; s != nil {
+		s.Tick()
+	}
 	x.mu.Unlock()
 	stats := x.probes.tracer.Stats()
 	x.watch(&stats, false)

@@ -16,7 +16,7 @@ type Result struct {
 	Sessions int   // that have ended
 	Windows  int
 	Stats    record.Stats // sums of all sessions
-	Missing  []string     // events of .NET runtimes that are missing
+	Missing  []string     // events of .NET runtimes, and snapshots, that are missing
 
 	Selected   int // processes of the options
 	Untraced   int // of these, that could not be traced
@@ -35,9 +35,7 @@ func (r *Recording) Result() *Result {
 	var errs []error
 	for _, e := range r.ends {
 		errs = append(errs, e.err)
-		if e.missing != "" {
-			out.Missing = append(out.Missing, e.missing)
-		}
+		out.Missing = append(out.Missing, e.missing...)
 	}
 	out.Err = r.failure(errs)
 	if f := r.following; f != nil {

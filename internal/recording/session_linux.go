@@ -130,7 +130,7 @@ func (x *session) run(ctx, until context.Context) error {
 	x.of.relaxed()
 	// The probes are off from here on. The files are completed before the probes are
 	// removed, but not if that takes long: a call of the process costs something until then.
-	slow := x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil
+	slow := x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil || x.extras.snapshots != nil
 	if slow {
 		err = errors.Join(err, x.probes.detach())
 	}
@@ -138,6 +138,7 @@ func (x *session) run(ctx, until context.Context) error {
 	if ctx.Err() == nil { // no signal has ended the recording: the first one is a hurry
 		hurry = ctx.Done()
 	}
+	x.endSnapshots(&stats, hurry)
 	err = errors.Join(err, x.chain.end(hurry))
 	if err == nil {
 		err = x.writeLeaks()
@@ -197,15 +198,21 @@ func (x *session) watch(stats *record.Stats, last bool) {
 	}
 }
 
-// measured passes the state of the recording to what takes its records instead of a trace.
-// ended is set at the end.
+// measured passes the state of the recording to what sums up its records. ended is set at
+// the end.
 func (x *session) measured(stats *record.Stats, ended bool) {
-	w := x.of.options.Watch
-	if w == nil {
-		return
+	if s := x.extras.snapshots; s != nil && !ended {
+		s.Measured(x.measure(stats), false)
 	}
-	w.Measured(x.pid, watch.Measure{
+	if w := x.of.options.Watch; w != nil {
+		w.Measured(x.pid, x.measure(stats), ended)
+	}
+}
+
+// measure returns the state of the recording.
+func (x *session) measure(stats *record.Stats) watch.Measure {
+	return watch.Measure{
 		RSS: x.extras.resident.Bytes(), Calls: stats.Calls, Lost: stats.LostEvents(), Losses: Losses(stats),
 		Pauses: stats.Lost[order.LossPaused], Cost: x.costs.last,
-	}, ended)
+	}
 }

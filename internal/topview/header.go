@@ -14,7 +14,7 @@ func (m *Model) header() []string {
 	s := m.now
 	lines := []string{title(s), m.memory()}
 	lines = append(lines, tracing(s))
-	return append(lines, m.doubts()...)
+	return append(lines, m.Notes()...)
 }
 
 // title returns the line that names the processes.
@@ -88,8 +88,9 @@ func tracing(s *Snapshot) string {
 	return text
 }
 
-// doubts returns lines about what makes the figures uncertain.
-func (m *Model) doubts() (lines []string) {
+// Notes returns lines about what makes the figures of the last snapshot uncertain, without
+// counts of events that were lost.
+func (m *Model) Notes() (lines []string) {
 	s := m.now
 	for i := range s.Processes {
 		if p := &s.Processes[i]; p.Execs > 0 {

@@ -81,7 +81,7 @@ type placeObject struct {
 func (m *Model) WriteJSON(w io.Writer, rows int) error {
 	s := m.now
 	x := object{
-		Seconds: s.Elapsed.Seconds(), Final: m.screen.last, By: m.by, Sort: m.order, Notes: append([]string{}, m.doubts()...),
+		Seconds: s.Elapsed.Seconds(), Final: m.screen.last, By: m.by, Sort: m.order, Notes: append([]string{}, m.Notes()...),
 		Processes: []processObject{}, Resources: []resourceTotal{}, Rows: []rowObject{},
 	}
 	for _, p := range s.Processes {

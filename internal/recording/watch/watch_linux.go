@@ -126,11 +126,23 @@ type Snapshot struct {
 	Judged   bool // verdicts on call sites are possible
 }
 
-// Snapshot closes an interval of the engine, and returns its state.
+// Snapshot closes an interval of the engine now, and returns its state.
 func (w *Watch) Snapshot() Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.engine.Interval(max(now(), w.last))
+	return w.snapshot(max(Now(), w.last))
+}
+
+// SnapshotAt closes an interval of the engine at a time of the tracer's clock, in
+// nanoseconds, and returns its state.
+func (w *Watch) SnapshotAt(at int64) Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.snapshot(at)
+}
+
+func (w *Watch) snapshot(at int64) Snapshot {
+	w.engine.Interval(at)
 	s := Snapshot{State: w.engine.State()}
 	for i := range s.Resources {
 		if of := s.Resources[i].Type; w.engine.Judges(of) {
@@ -145,8 +157,8 @@ func (w *Watch) Snapshot() Snapshot {
 	return s
 }
 
-// now returns the time of the tracer's clock.
-func now() int64 {
+// Now returns the time of the tracer's clock, in nanoseconds.
+func Now() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
 	return ts.Nano()
