@@ -37,7 +37,7 @@ func (r *topReporter) Ready(ctx context.Context) error {
 }
 
 // garbage is the garbage that may collect while a view is live, in per cent of what is in
-// use, unless GOGC says otherwise: docs/performance.md has the memory that this takes.
+// use, unless GOGC is set: docs/performance.md has the memory that this takes.
 const garbage = 50
 
 // start starts the recording, which runs until ctx or the processes end.
