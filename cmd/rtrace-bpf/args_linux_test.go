@@ -55,5 +55,5 @@ func testArgs(t *testing.T, build testutil.Builder, format string, flags ...stri
 		}
 		output = strings.Join(lines, "\n") + "\n"
 	}
-	equalThings(t, thingLines(records), output, true)
+	equalResources(t, resourceLines(records), output, true)
 }

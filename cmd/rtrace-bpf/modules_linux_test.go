@@ -14,8 +14,8 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thingLines returns the calls of a trace in the form that the programs things_… print.
-func thingLines(records []*trace.Record) (lines []string) {
+// resourceLines returns the calls of a trace in the form that the programs resources_… print.
+func resourceLines(records []*trace.Record) (lines []string) {
 	types := map[uint32]string{}
 	for _, r := range records {
 		switch r.Kind {
@@ -56,9 +56,9 @@ func fits(word, printed string) bool {
 	return ok && err == nil && e == nil && from <= n && n <= to
 }
 
-// equalThings fails the test unless a trace has exactly the calls that the program printed.
+// equalResources fails the test unless a trace has exactly the calls that the program printed.
 // Without arguments, it ignores arguments in the trace that the program did not print.
-func equalThings(t *testing.T, got []string, printed string, arguments bool) {
+func equalResources(t *testing.T, got []string, printed string, arguments bool) {
 	t.Helper()
 	want := strings.Split(strings.TrimSuffix(printed, "\n"), "\n")
 	for i := range max(len(got), len(want)) {
@@ -78,12 +78,12 @@ func equalThings(t *testing.T, got []string, printed string, arguments bool) {
 // TestModules compares the traces of modules with what the programs did, call for call,
 // with each mechanism.
 func TestModules(t *testing.T) {
-	file, memory, threads := testutil.Build(t, "things_file"), testutil.Build(t, "things_memory"), testutil.Build(t, "things_threads")
-	static := testutil.Build(t, "things_file", "-static")
+	file, memory, threads := testutil.Build(t, "resources_file"), testutil.Build(t, "resources_memory"), testutil.Build(t, "resources_threads")
+	static := testutil.Build(t, "resources_file", "-static")
 	programs := map[string][]string{
 		"file": {"file", file}, "file of a static program": {"file", static},
 		"shmposix": {"shmposix", memory, "shmposix"}, "shmsysv": {"shmsysv", memory, "shmsysv"}, "mmap": {"mmap", memory, "mmap"},
-		"memtransfer": {"memtransfer", testutil.Build(t, "things_transfer")},
+		"memtransfer": {"memtransfer", testutil.Build(t, "resources_transfer")},
 		"thread":      {"thread", threads, "thread"}, "lock": {"lock", threads, "lock"},
 	}
 	for name, program := range programs {
@@ -92,7 +92,7 @@ func TestModules(t *testing.T) {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", program[0], "-q"}, flags), program[1:]...)
 					l.ends(0)
-					equalThings(t, thingLines(l.records()), string(l.Output()), program[0] != "mmap")
+					equalResources(t, resourceLines(l.records()), string(l.Output()), program[0] != "mmap")
 				})
 			}
 		})
@@ -102,7 +102,7 @@ func TestModules(t *testing.T) {
 // TestResourceOption traces functions of resources that --resource defines, even if only
 // the program's own symbols contain them.
 func TestResourceOption(t *testing.T) {
-	program := testutil.Build(t, "things_pool")
+	program := testutil.Build(t, "resources_pool")
 	for way, flags := range kernelWays(t) {
 		t.Run(way, func(t *testing.T) {
 			l := launchCommand(t, slices.Concat(flags, []string{
@@ -111,7 +111,7 @@ func TestResourceOption(t *testing.T) {
 				"--resource", "handle:alloc=handle_open(id=arg1,ok=nonzero),free=handle_close",
 			}), program)
 			l.ends(0)
-			equalThings(t, thingLines(l.records()), string(l.Output()), true)
+			equalResources(t, resourceLines(l.records()), string(l.Output()), true)
 		})
 	}
 	l := launchCommand(t, []string{"--resource", "x:alloc=nosuch_function"}, program)

@@ -38,11 +38,11 @@ func TestModulesOfLibraries(t *testing.T) {
 		module, needs, program string
 		flags                  []string
 	}{
-		"GLib": {"gobject", "libgobject-2.0.so.0", "things_glib", []string{
+		"GLib": {"gobject", "libgobject-2.0.so.0", "resources_glib", []string{
 			"-I/usr/include/glib-2.0", "-I/usr/lib/" + multiarch + "/glib-2.0/include", "-lgobject-2.0", "-lglib-2.0",
 		}},
-		"Qt 5": {"qobject", "libQt5Core.so.5", "things_qt", append(qt("qt5"), "-lQt5Core")},
-		"Qt 6": {"qobject", "libQt6Core.so.6", "things_qt", append(qt("qt6"), "-std=c++17", "-lQt6Core")},
+		"Qt 5": {"qobject", "libQt5Core.so.5", "resources_qt", append(qt("qt5"), "-lQt5Core")},
+		"Qt 6": {"qobject", "libQt6Core.so.6", "resources_qt", append(qt("qt6"), "-std=c++17", "-lQt6Core")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needLibrary(t, it.needs)
@@ -51,7 +51,7 @@ func TestModulesOfLibraries(t *testing.T) {
 				t.Run(way, func(t *testing.T) {
 					l := launchCommand(t, slices.Concat([]string{"-e", it.module, "-q"}, flags), program)
 					l.ends(0)
-					equalThings(t, thingLines(l.records()), string(l.Output()), true)
+					equalResources(t, resourceLines(l.records()), string(l.Output()), true)
 				})
 			}
 		})

@@ -20,9 +20,9 @@ var tries = regexp.MustCompile(`(?m)^(alloc (?:pthread_mutex|pthread_rwlock|sem)
 // calls that the programs print, with and without stacks.
 func TestModulesInSwap(t *testing.T) {
 	for module, program := range map[string][]string{
-		"file":   {testutil.Build(t, "things_file")},
-		"thread": {testutil.Build(t, "things_threads"), "thread"},
-		"lock":   {testutil.Build(t, "things_threads"), "lock"},
+		"file":   {testutil.Build(t, "resources_file")},
+		"thread": {testutil.Build(t, "resources_threads"), "thread"},
+		"lock":   {testutil.Build(t, "resources_threads"), "lock"},
 	} {
 		t.Run(module, func(t *testing.T) {
 			ways := kernelWays(t)
@@ -36,7 +36,7 @@ func TestModulesInSwap(t *testing.T) {
 						printed = append(printed, line)
 					}
 					records := load(t, traceOf(t, l, "swap"))
-					equalThings(t, ofModule(thingLines(records), module), strings.Join(printed, ""), true)
+					equalResources(t, ofModule(resourceLines(records), module), strings.Join(printed, ""), true)
 					for _, r := range records {
 						if r.Kind == trace.KindComment {
 							t.Errorf("the trace has the comment %q", r.Comment)
@@ -61,7 +61,7 @@ func ofModule(lines []string, module string) []string {
 // TestModulesAsSwap checks that a trace rewritten as SWAP keeps exactly the calls for which
 // SWAP has messages.
 func TestModulesAsSwap(t *testing.T) {
-	for _, program := range [][]string{{testutil.Build(t, "things_file")}, {testutil.Build(t, "things_threads"), "lock"}, {testutil.Build(t, "things_memory"), "mmap"}} {
+	for _, program := range [][]string{{testutil.Build(t, "resources_file")}, {testutil.Build(t, "resources_threads"), "lock"}, {testutil.Build(t, "resources_memory"), "mmap"}} {
 		l := launchCommand(t, []string{"-e", "memory:file:thread:lock:mmap", "--format", "jsonl", "-q"}, program...)
 		l.ends(0)
 		calls, kept := 0, 0

@@ -37,7 +37,7 @@ type Event struct {
 const maxErrno = 4095
 
 // Event returns the call that a message is about. It returns false for messages about
-// other things and those that do not parse. names, if not nil, names functions by their
+// other objects and those that do not parse. names, if not nil, names functions by their
 // numbers.
 func (t *Parser) Event(m *Message, f *Fields, names map[uint32]string) (e Event, ok bool) {
 	if t.Parse(m, f) != nil || f.Layout == nil {
@@ -95,7 +95,7 @@ func CallEvent(resource string, c *trace.Call) (e Event, waits bool) {
 		id = strconv.FormatUint(c.ID, 10)
 	}
 	locks := false
-	if t := wire.LookupThing(resource); t != nil {
+	if t := wire.LookupObject(resource); t != nil {
 		way := t.Way(c.Function, ends)
 		e.Kind = wire.Lookup(way.Message).Tail
 		locks = t.Message == wire.ProbeSync

@@ -34,7 +34,7 @@ type Reader struct {
 
 	functions functions
 	mapped    mappings
-	things    things
+	objects   objects
 
 	frames  []uint64
 	args    [2]trace.Arg
@@ -66,7 +66,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Reader{messages: messages{s: s, parser: *p}, opts: o, functions: functions{}, mapped: mappings{}, things: newThings()}
+	d := &Reader{messages: messages{s: s, parser: *p}, opts: o, functions: functions{}, mapped: mappings{}, objects: newObjects()}
 	maps.Copy(d.functions, o.APIs)
 	return d, nil
 }
@@ -199,7 +199,7 @@ func (d *Reader) convert(rec *trace.Record) (done bool, err error) {
 			rec.Thread.Name = string(f.Values[1].Text)
 			return true, nil
 		case wire.ProbeFile, wire.ProbeThread, wire.ProbeSync, wire.ProbeNetwork:
-			if delivered, swallowed := d.thing(rec); delivered || swallowed {
+			if delivered, swallowed := d.object(rec); delivered || swallowed {
 				return delivered, nil
 			}
 		case wire.End:

@@ -56,7 +56,7 @@ func read(t testing.TB, data []byte, o swap.Options) ([]*trace.Record, swap.Stat
 }
 
 // blocks returns the blocks that are live at the end of the records, and the number of
-// frees of unknown blocks. It ignores things other than memory.
+// frees of unknown blocks. It ignores objects other than memory.
 func blocks(all []*trace.Record) (live map[uint64]uint64, unmatched int) {
 	live = map[uint64]uint64{}
 	for _, r := range all {
@@ -92,17 +92,17 @@ func TestSession(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 	kinds := map[trace.Kind]int{}
-	var things []string
+	var objects []string
 	for _, r := range all {
 		kinds[r.Kind]++
 		if c := &r.Call; r.Kind == trace.KindCall && c.Resource != 1 {
-			things = append(things, fmt.Sprintf("%s %s %#x", c.Op, c.Function, c.ID))
+			objects = append(objects, fmt.Sprintf("%s %s %#x", c.Op, c.Function, c.ID))
 		}
 	}
 	if d := cmp.Diff([]string{
 		"alloc open 0x5", "alloc pthread_create 0x7f00aa0006c0", "free pthread_mutex_unlock 0x558000004040", "alloc connect 0x7",
-	}, things); d != "" {
-		t.Errorf("things (-want +got):\n%s", d)
+	}, objects); d != "" {
+		t.Errorf("objects (-want +got):\n%s", d)
 	}
 	if kinds[trace.KindMapping] != 4 || kinds[trace.KindUnmapping] != 1 || kinds[trace.KindProcess] != 1 || kinds[trace.KindExit] != 1 {
 		t.Errorf("%v", kinds)

@@ -61,8 +61,8 @@ func (a *apis) allocator(c *trace.Call) (api *wire.API, added bool) {
 	return a.add(a.memory, c.Function), true
 }
 
-// other is allocator for a call of another thing.
-func (a *apis) other(t *wire.Thing, c *trace.Call) (api *wire.API, added bool) {
+// other is allocator for a call of another object.
+func (a *apis) other(t *wire.Object, c *trace.Call) (api *wire.API, added bool) {
 	name := c.Function
 	if a.others[name] == nil && (name == "" || len(a.others) >= maxNames) {
 		if name = t.Made; c.Op == trace.OpFree {

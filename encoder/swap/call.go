@@ -20,7 +20,7 @@ type resources struct {
 // kind is how calls of a resource are written.
 type kind struct {
 	memory bool
-	thing  *wire.Thing // nil: it has no message
+	object *wire.Object // nil: it has no message
 }
 
 func (x *resources) reset() { clear(x.declared) }
@@ -29,23 +29,23 @@ func (x *resources) add(r *trace.Resource) {
 	if x.declared == nil {
 		x.declared = map[uint32]kind{}
 	}
-	x.declared[r.ID] = kind{r.Type == wire.Resource, wire.LookupThing(r.Type)}
+	x.declared[r.ID] = kind{r.Type == wire.Resource, wire.LookupObject(r.Type)}
 }
 
 // of returns how a call is written: as a call of memory (nil), which every undeclared
-// resource is, or of another thing. foreign reports that there is no message for it. ok is
+// resource is, or of another object. foreign reports that there is no message for it. ok is
 // false for a call that is not written.
-func (x *resources) of(c *trace.Call) (t *wire.Thing, foreign, ok bool) {
+func (x *resources) of(c *trace.Call) (t *wire.Object, foreign, ok bool) {
 	k, known := x.declared[c.Resource]
 	switch {
 	case !known || k.memory:
 		return nil, false, c.Op != trace.OpNone && c.ID != 0
-	case k.thing == nil || c.Op == trace.OpMove:
+	case k.object == nil || c.Op == trace.OpMove:
 		return nil, true, false
-	case k.thing.Resource == wire.Descriptor:
-		return k.thing, false, c.Op != trace.OpNone && c.ID <= math.MaxInt32
+	case k.object.Resource == wire.Descriptor:
+		return k.object, false, c.Op != trace.OpNone && c.ID <= math.MaxInt32
 	}
-	return k.thing, false, c.Op != trace.OpNone && c.ID != 0
+	return k.object, false, c.Op != trace.OpNone && c.ID != 0
 }
 
 // Positions returns a function that reports how many calls a reader of the stream will
@@ -79,7 +79,7 @@ func (m *Writer) call(r *trace.Record) {
 	case !ok:
 		return
 	case t != nil:
-		m.thing(r, t)
+		m.object(r, t)
 		return
 	}
 	api, added := m.apis.allocator(c)

@@ -27,7 +27,7 @@ static NOINLINE void leak_one(void)
 
 int main(void)
 {
-	struct pollfd go = {.fd = GATE_GO, .events = POLLIN};
+	struct pollfd go = { .fd = GATE_GO, .events = POLLIN };
 	unsigned long puts = 0, leaks = 0, i;
 
 	gate();

@@ -1,7 +1,7 @@
 package swap
 
-// Thing is a type of resource other than memory whose calls have messages.
-type Thing struct {
+// Object is a type of resource other than memory whose calls have messages.
+type Object struct {
 	Resource string // type of the resource in package trace
 	Desc     string
 	RefCount bool
@@ -18,8 +18,8 @@ const (
 	Condition  = "condition"
 )
 
-// Things lists these types.
-var Things = []Thing{
+// Objects lists these types.
+var Objects = []Object{
 	{Resource: Descriptor, Desc: "file descriptor", Message: ProbeFile, Made: "open", Ended: "close"},
 	{Resource: Stream, Desc: "file pointer", Message: ProbeFile, Made: "fopen", Ended: "fclose"},
 	{Resource: "thread", Desc: "joinable thread", Message: ProbeThread, Made: "pthread_create", Ended: "pthread_join"},
@@ -29,20 +29,20 @@ var Things = []Thing{
 	{Resource: "semaphore", Desc: "unit of a semaphore, size: ns waited", RefCount: true, Message: ProbeSync, Sync: 2, Made: "sem_wait", Ended: "sem_post"},
 }
 
-// LookupThing returns the Thing of a resource type, or nil.
-func LookupThing(resource string) *Thing {
-	for i := range Things {
-		if Things[i].Resource == resource {
-			return &Things[i]
+// LookupObject returns the Object of a resource type, or nil.
+func LookupObject(resource string) *Object {
+	for i := range Objects {
+		if Objects[i].Resource == resource {
+			return &Objects[i]
 		}
 	}
 	return nil
 }
 
-// LookupSync returns the Thing of a sync_type in PROBE_SYNC, or nil.
-func LookupSync(kind uint32) *Thing {
-	for i := range Things {
-		if t := &Things[i]; t.Message == ProbeSync && t.Sync == kind {
+// LookupSync returns the Object of a sync_type in PROBE_SYNC, or nil.
+func LookupSync(kind uint32) *Object {
+	for i := range Objects {
+		if t := &Objects[i]; t.Message == ProbeSync && t.Sync == kind {
 			return t
 		}
 	}
@@ -100,7 +100,7 @@ type Way struct {
 
 // Way returns the messages for a function that makes or ends a resource. A
 // close has the same Way for all descriptors; for a socket it is NetworkClose.
-func (t *Thing) Way(function string, ends bool) Way {
+func (t *Object) Way(function string, ends bool) Way {
 	switch t.Message {
 	case ProbeThread:
 		switch {
@@ -129,7 +129,7 @@ func (t *Thing) Way(function string, ends bool) Way {
 // fileWay is Way for descriptors and streams. A bind ends a descriptor and
 // makes a new one with an address, and a stream takes over the descriptor that
 // it is made from. Nothing is closed in these cases.
-func (t *Thing) fileWay(function string, ends bool) Way {
+func (t *Object) fileWay(function string, ends bool) Way {
 	switch {
 	case t.Resource == Stream:
 	case ends && (function == "bind" || function == "connect"):
@@ -197,7 +197,7 @@ var params = map[string][]Param{
 
 // Params returns the known parameters of a function that makes or ends such a
 // resource. A function that ends one has the resource as its parameter.
-func (t *Thing) Params(function string, ends bool) []Param {
+func (t *Object) Params(function string, ends bool) []Param {
 	switch {
 	case t.Message == ProbeSync || ends && t.Resource == Stream:
 		return object
@@ -215,7 +215,7 @@ func (t *Thing) Params(function string, ends bool) []Param {
 // Result returns the letter of the result of a function that makes such a
 // resource, and whether the result is the resource itself. The result is 0
 // otherwise. The letter n means that it is unknown.
-func (t *Thing) Result(function string) (letter byte, itself bool) {
+func (t *Object) Result(function string) (letter byte, itself bool) {
 	switch {
 	case t.Resource == Stream:
 		return 'p', true

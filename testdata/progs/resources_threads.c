@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_threads MODULE: makes threads and takes locks, and prints what module thread or lock
- * records. Only one thread at a time does what is recorded. See things.h.
+ * resources_threads MODULE: makes threads and takes locks, and prints what module thread or lock
+ * records. Only one thread at a time does what is recorded. See resources.h.
  */
-#include "things.h"
+#include "resources.h"
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -10,19 +10,19 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thing is a call that allocated or freed something other than memory.
-type thing struct {
-	*wire.Thing
+// object is a call that allocated or freed something other than memory.
+type object struct {
+	*wire.Object
 	function string
 	ends     bool
 	id       uint64
 	fields   *Fields
 }
 
-// thingOf returns what a message has allocated or freed. It returns false for a message
-// about another thing, for a call that only begins or has failed, and for a function
+// objectOf returns what a message has allocated or freed. It returns false for a message
+// about another object, for a call that only begins or has failed, and for a function
 // whose name is unknown.
-func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
+func (d *Reader) objectOf(f *Fields) (x object, ok bool) {
 	if f.Message == nil || f.Layout != &f.Message.Layouts[0] || len(f.Tail) > 0 || f.Flawed {
 		return x, false
 	}
@@ -36,18 +36,18 @@ func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
 	}
 	switch f.Message.ID {
 	case wire.ProbeSync:
-		x.Thing, x.id = wire.LookupSync(uint32(f.number("sync_type"))), f.number("object")
+		x.Object, x.id = wire.LookupSync(uint32(f.number("sync_type"))), f.number("object")
 	case wire.ProbeThread:
-		x.Thing, x.id = wire.LookupThing("thread"), f.number("pthread_id")
+		x.Object, x.id = wire.LookupObject("thread"), f.number("pthread_id")
 	case wire.ProbeFile, wire.ProbeNetwork:
-		x.Thing, x.id = wire.LookupThing(wire.Descriptor), f.number("fd")
+		x.Object, x.id = wire.LookupObject(wire.Descriptor), f.number("fd")
 		if result.Letter == 'p' {
-			x.Thing, x.id = wire.LookupThing(wire.Stream), result.Num
+			x.Object, x.id = wire.LookupObject(wire.Stream), result.Num
 		} else if first != nil && first.Letter == 'p' {
-			x.Thing, x.id = wire.LookupThing(wire.Stream), first.Num
+			x.Object, x.id = wire.LookupObject(wire.Stream), first.Num
 		}
 	}
-	if x.Thing == nil || !x.way(uint32(f.number("api_type"))) {
+	if x.Object == nil || !x.way(uint32(f.number("api_type"))) {
 		return x, false
 	}
 	return x, x.happened(result)
@@ -55,7 +55,7 @@ func (d *Reader) thingOf(f *Fields) (x thing, ok bool) {
 
 // way sets x.ends by the function and the kind of the message. It returns false for a
 // function that neither allocates nor frees.
-func (x *thing) way(kind uint32) bool {
+func (x *object) way(kind uint32) bool {
 	for _, ends := range []bool{false, true} {
 		if w := x.Way(x.function, ends); w.Message == x.fields.Message.ID && w.Type == kind {
 			x.ends = ends
@@ -67,7 +67,7 @@ func (x *thing) way(kind uint32) bool {
 }
 
 // happened reports whether the call succeeded.
-func (x *thing) happened(result *Value) bool {
+func (x *object) happened(result *Value) bool {
 	switch {
 	case x.Resource == wire.Descriptor:
 		// A number of 32 bits; some writers do not extend its sign.
@@ -102,18 +102,18 @@ type begun struct {
 // maxBegun bounds the number of threads whose open calls are remembered.
 const maxBegun = 1 << 16
 
-// things remembers what calls about anything but memory refer to.
-type things struct {
-	resources map[*wire.Thing]uint32 // ids
-	begun     map[place]begun        // the last open call of each thread
+// objects remembers what calls about anything but memory refer to.
+type objects struct {
+	resources map[*wire.Object]uint32 // ids
+	begun     map[place]begun         // the last open call of each thread
 }
 
-func newThings() things {
-	return things{resources: make(map[*wire.Thing]uint32), begun: make(map[place]begun)}
+func newObjects() objects {
+	return objects{resources: make(map[*wire.Object]uint32), begun: make(map[place]begun)}
 }
 
-// resource returns the id of a thing's resource, and whether it was known before.
-func (t *things) resource(x *wire.Thing) (id uint32, known bool) {
+// resource returns the id of an object's resource, and whether it was known before.
+func (t *objects) resource(x *wire.Object) (id uint32, known bool) {
 	if id, known = t.resources[x]; !known {
 		id = memory + 1 + uint32(len(t.resources))
 		t.resources[x] = id
@@ -122,7 +122,7 @@ func (t *things) resource(x *wire.Thing) (id uint32, known bool) {
 }
 
 // begin remembers a call that begins, if there is room.
-func (t *things) begin(thread place, call begun) {
+func (t *objects) begin(thread place, call begun) {
 	if len(t.begun) < maxBegun {
 		t.begun[thread] = call
 	}
@@ -130,7 +130,7 @@ func (t *things) begin(thread place, call begun) {
 
 // end returns how long a call that ends has lasted, in nanoseconds; 0 if its start is not
 // known.
-func (t *things) end(thread place, call begun) uint64 {
+func (t *objects) end(thread place, call begun) uint64 {
 	was, ok := t.begun[thread]
 	if !ok || was.message != call.message || was.api != call.api {
 		return 0
@@ -139,24 +139,24 @@ func (t *things) end(thread place, call begun) uint64 {
 	return uint64(max(call.time-was.time, 0))
 }
 
-// thing delivers the call that a message is about. The message for the start of a call
+// object delivers the call that a message is about. The message for the start of a call
 // is swallowed if the message for its end follows directly. A message that is neither
 // delivered nor swallowed is left to opaque.
-func (d *Reader) thing(rec *trace.Record) (delivered, swallowed bool) {
+func (d *Reader) object(rec *trace.Record) (delivered, swallowed bool) {
 	f := &d.fields
 	thread := place{uint32(f.number("pid")), uint32(f.number("tid"))}
 	this := begun{f.Message.ID, uint32(f.number("api_id")), d.msg.Nanoseconds()}
-	x, ok := d.thingOf(f)
+	x, ok := d.objectOf(f)
 	if !ok {
 		if !isStart(f) {
 			return false, false
 		}
-		d.things.begin(thread, this)
+		d.objects.begin(thread, this)
 		swallowed = d.endsNext(thread, this)
 		d.again()
 		return false, swallowed
 	}
-	d.deliverThing(rec, &x, d.things.end(thread, this))
+	d.deliverObject(rec, &x, d.objects.end(thread, this))
 	return true, false
 }
 
@@ -187,14 +187,14 @@ func (d *Reader) endsNext(thread place, call begun) bool {
 		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
 		return false
 	}
-	_, ok := d.thingOf(&d.after)
+	_, ok := d.objectOf(&d.after)
 	return ok
 }
 
-// deliverThing delivers a call, after the declaration of its resource if that is new.
-func (d *Reader) deliverThing(rec *trace.Record, x *thing, waited uint64) {
+// deliverObject delivers a call, after the declaration of its resource if that is new.
+func (d *Reader) deliverObject(rec *trace.Record, x *object, waited uint64) {
 	call := rec
-	resource, known := d.things.resource(x.Thing)
+	resource, known := d.objects.resource(x.Object)
 	if !known {
 		d.start(rec, trace.KindResource)
 		rec.Time = 0
@@ -235,13 +235,13 @@ func (d *Reader) overNext(thread place, api uint32) bool {
 		(place{uint32(d.after.number("pid")), uint32(d.after.number("tid"))}) != thread {
 		return false
 	}
-	x, ok := d.thingOf(&d.after)
+	x, ok := d.objectOf(&d.after)
 	return ok && x.ends && x.Resource == wire.Condition
 }
 
 // args returns the arguments that a Call can hold: known parameters, and the texts
 // NAME=VALUE of rtrace's own writer.
-func (x *thing) args() (all []trace.Arg) {
+func (x *object) args() (all []trace.Arg) {
 	items := x.items()
 	params := x.Params(x.function, x.ends)
 	for i := range items {
@@ -266,7 +266,7 @@ func (x *thing) args() (all []trace.Arg) {
 }
 
 // items returns the arguments of the message.
-func (x *thing) items() []Value {
+func (x *object) items() []Value {
 	values := x.fields.Values
 	for i := range values {
 		if v := &values[i]; v.Field != nil && v.Field.Type == wire.Items {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_qt: makes objects of Qt in all places, and prints what module qobject records. See
- * things.h.
+ * resources_qt: makes objects of Qt in all places, and prints what module qobject records. See
+ * resources.h.
  */
-#include "things.h"
+#include "resources.h"
 #include <QObject>
 #include <QThread>
 #include <QTimer>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_file: opens and closes descriptors and streams in all ways, in its working directory.
- * See things.h.
+ * resources_file: opens and closes descriptors and streams in all ways, in its working directory.
+ * See resources.h.
  */
-#include "things.h"
+#include "resources.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
@@ -204,7 +204,7 @@ static void sockets(void)
 
 	fd = opened("socket", socket(AF_UNIX, SOCK_DGRAM, 0), " domain=0x1 type=0x2 protocol=0x0");
 	length = offsetof(struct sockaddr_un, sun_path) +
-		 (socklen_t)snprintf(abstract.sun_path + 1, 40, "things-%d", getpid()) + 1;
+		 (socklen_t)snprintf(abstract.sun_path + 1, 40, "resources-%d", getpid()) + 1;
 	need(bind(fd, (void *)&abstract, length) == 0, "bind");
 	freed("bind", "fd", (uintptr_t)fd);
 	opened("bind", fd, with(" family=AF_UNIX path=@%s", abstract.sun_path + 1));

@@ -53,7 +53,7 @@ func networkTail(fd, kind int, ip uint32, port int) []byte {
 
 // Messages of other writers become calls where they show that something was allocated
 // or freed, and are otherwise kept as they are.
-func TestThingsOfOthers(t *testing.T) {
+func TestObjectsOfOthers(t *testing.T) {
 	const loopback = 0x0100007f // in network byte order
 	open := func(api int, args, result []byte, fd int) step {
 		return step{id: wire.ProbeFile, api: api, tid: 8, args: args, result: result, tail: fileTail(fd, wire.FileOpen, "/a")}
@@ -137,7 +137,7 @@ func TestThingsOfOthers(t *testing.T) {
 
 // A message for the start of a call is kept whole even if reading the next message
 // moves the buffer.
-func TestThingAtTheBorder(t *testing.T) {
+func TestObjectAtTheBorder(t *testing.T) {
 	pad := message(wire.Error, 0, slices.Concat(slices.Repeat([]byte{'x'}, 65400), []byte{0})...)
 	start := otherStream(step{id: wire.ProbeSync, api: 460, tid: 8, args: pack(1, 'p', uint64(16)), result: zero, tail: syncTail(16, 3, 1)})
 	want := slices.Clone(start[wire.HeaderSize:])

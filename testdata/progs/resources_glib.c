@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_glib: makes objects of GLib, takes and drops references in all ways, and prints what
- * module gobject records. See things.h.
+ * resources_glib: makes objects of GLib, takes and drops references in all ways, and prints what
+ * module gobject records. See resources.h.
  */
-#include "things.h"
+#include "resources.h"
 #include <glib-object.h>
 
 /* A type of this program with a part that it drops when it ends. */

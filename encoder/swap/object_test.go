@@ -12,14 +12,14 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// thingResources are the resources of the modules that have messages, one that has
+// objectResources are the resources of the modules that have messages, one that has
 // none, and memory.
-var thingResources = []string{"memory", "fd", "fp", "thread", "mutex", "rwlock", "condition", "semaphore", "mmap"}
+var objectResources = []string{"memory", "fd", "fp", "thread", "mutex", "rwlock", "condition", "semaphore", "mmap"}
 
-// thingTrace returns a trace of calls. From the 7th on, their times are a second apart.
-func thingTrace(calls ...trace.Call) []trace.Record {
+// objectTrace returns a trace of calls. From the 7th on, their times are a second apart.
+func objectTrace(calls ...trace.Call) []trace.Record {
 	all := []trace.Record{{Kind: trace.KindHeader, Header: trace.Header{Clock: trace.ClockWall}}}
-	for i, name := range thingResources {
+	for i, name := range objectResources {
 		all = append(all, trace.Record{Kind: trace.KindResource, Resource: trace.Resource{ID: uint32(i + 1), Type: name}})
 	}
 	for i, c := range calls {
@@ -28,8 +28,8 @@ func thingTrace(calls ...trace.Call) []trace.Record {
 	return all
 }
 
-func thingCall(op trace.Op, function, resource string, id, size uint64, args ...string) trace.Call {
-	c := trace.Call{Op: op, Function: function, Resource: uint32(slices.Index(thingResources, resource) + 1), ID: id, Size: size}
+func objectCall(op trace.Op, function, resource string, id, size uint64, args ...string) trace.Call {
+	c := trace.Call{Op: op, Function: function, Resource: uint32(slices.Index(objectResources, resource) + 1), ID: id, Size: size}
 	for i := 0; i < len(args); i += 2 {
 		c.Args = append(c.Args, trace.Arg{Name: args[i], Value: args[i+1]})
 	}
@@ -55,7 +55,7 @@ func readCalls(t *testing.T, data []byte) (calls []trace.Record) {
 			types[r.Resource.ID] = r.Resource.Type
 		case trace.KindCall:
 			c := *r
-			c.Call.Resource = uint32(slices.Index(thingResources, types[c.Call.Resource]) + 1)
+			c.Call.Resource = uint32(slices.Index(objectResources, types[c.Call.Resource]) + 1)
 			c.Resource, c.Header = trace.Resource{}, trace.Header{}
 			calls = append(calls, c)
 		case trace.KindOpaque:
@@ -67,7 +67,7 @@ func readCalls(t *testing.T, data []byte) (calls []trace.Record) {
 
 // Each call of the modules file, thread and lock has the messages that the document
 // specifies for it, and is read back unchanged.
-func TestThings(t *testing.T) {
+func TestObjects(t *testing.T) {
 	const alloc, free = trace.OpAlloc, trace.OpFree
 	const common = " errno=0 call_type=1 caller=0xbadbeef reserved1=0 reserved2=0 "
 	file := func(api, args, result, tail string) string {
@@ -91,98 +91,98 @@ func TestThings(t *testing.T) {
 		messages []string
 		before   []trace.Call // that precede the call
 	}{
-		{"open", thingCall(alloc, "open", "fd", 0, 1, "path", "a b", "flags", "0x80002"), []string{
+		{"open", objectCall(alloc, "open", "fd", 0, 1, "path", "a b", "flags", "0x80002"), []string{
 			file("107", `s:"a b" d:524290`, "d:0", `fd=0 file.api_type=0 file.file_size=0 file.path="a b"`),
 		}, nil},
-		{"openat", thingCall(alloc, "openat", "fd", 3, 1, "path", "x", "flags", "0x0"), []string{
+		{"openat", objectCall(alloc, "openat", "fd", 3, 1, "path", "x", "flags", "0x0"), []string{
 			file("108", `n s:"x" d:0`, "d:3", `fd=3 file.api_type=0 file.file_size=0 file.path="x"`),
 		}, nil},
-		{"a path that was not in memory", thingCall(alloc, "creat", "fd", 3, 1, "mode", "0x1a4"), []string{
+		{"a path that was not in memory", objectCall(alloc, "creat", "fd", 3, 1, "mode", "0x1a4"), []string{
 			file("95", `n d:420`, "d:3", `fd=3 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"close", thingCall(free, "close", "fd", 3, 0), []string{
+		{"close", objectCall(free, "close", "fd", 3, 0), []string{
 			file("94", `d:3`, "d:0", `fd=3 file.api_type=1 file.file_size=0 file.path=""`),
 		}, nil},
-		{"dup", thingCall(alloc, "dup", "fd", 4, 1, "oldfd", "3", "type", "(unknown)"), []string{
+		{"dup", objectCall(alloc, "dup", "fd", 4, 1, "oldfd", "3", "type", "(unknown)"), []string{
 			file("96", `d:3 s:"type=(unknown)"`, "d:4", `fd=4 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"what dup2 closes", thingCall(free, "dup2", "fd", 4, 0), []string{
+		{"what dup2 closes", objectCall(free, "dup2", "fd", 4, 0), []string{
 			file("97", `d:4`, "d:0", `fd=4 file.api_type=1 file.file_size=0 file.path=""`),
 		}, nil},
-		{"dup2", thingCall(alloc, "dup2", "fd", 4, 1, "oldfd", "3"), []string{
+		{"dup2", objectCall(alloc, "dup2", "fd", 4, 1, "oldfd", "3"), []string{
 			file("97", `d:3 d:4`, "d:4", `fd=4 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"pipe2", thingCall(alloc, "pipe2", "fd", 6, 1, "flags", "0x800"), []string{
+		{"pipe2", objectCall(alloc, "pipe2", "fd", 6, 1, "flags", "0x800"), []string{
 			name("131072", "pipe2"), file("131072", `n d:2048`, "d:0", `fd=6 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"recvmsg", thingCall(alloc, "recvmsg", "fd", 6, 1, "sockfd", "5"), []string{
+		{"recvmsg", objectCall(alloc, "recvmsg", "fd", 6, 1, "sockfd", "5"), []string{
 			name("131072", "recvmsg"), file("131072", `d:5`, "n", `fd=6 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"fopen", thingCall(alloc, "fopen", "fp", 0x5500, 1, "path", "x", "mode", "r"), []string{
+		{"fopen", objectCall(alloc, "fopen", "fp", 0x5500, 1, "path", "x", "mode", "r"), []string{
 			file("66", `s:"x" s:"r"`, "p:0x5500", `fd=-1 file.api_type=0 file.file_size=0 file.path="x"`),
 		}, nil},
-		{"fclose", thingCall(free, "fclose", "fp", 0x5500, 0), []string{
+		{"fclose", objectCall(free, "fclose", "fp", 0x5500, 0), []string{
 			file("58", `p:0x5500`, "d:0", `fd=-1 file.api_type=1 file.file_size=0 file.path=""`),
 		}, nil},
-		{"what fdopen takes", thingCall(free, "fdopen", "fd", 3, 0), []string{
+		{"what fdopen takes", objectCall(free, "fdopen", "fd", 3, 0), []string{
 			name("131072", "fdopen"), file("131072", `d:3`, "d:0", `fd=3 file.api_type=8 file.file_size=0 file.path=""`),
 		}, nil},
-		{"fdopen", thingCall(alloc, "fdopen", "fp", 0x5500, 1, "fd", "3", "mode", "w"), []string{
+		{"fdopen", objectCall(alloc, "fdopen", "fp", 0x5500, 1, "fd", "3", "mode", "w"), []string{
 			name("131072", "fdopen"), file("131072", `d:3 s:"w"`, "p:0x5500", `fd=-1 file.api_type=0 file.file_size=0 file.path=""`),
 		}, nil},
-		{"socket", thingCall(alloc, "socket", "fd", 5, 1, "domain", "0x2", "type", "0x1", "protocol", "0x0"), []string{
+		{"socket", objectCall(alloc, "socket", "fd", 5, 1, "domain", "0x2", "type", "0x1", "protocol", "0x0"), []string{
 			network("455", `d:2 d:1 d:0`, "d:5", "fd=5 network.api_type=0"+nowhere),
 		}, nil},
-		{"what bind ends", thingCall(free, "bind", "fd", 5, 0), []string{
+		{"what bind ends", objectCall(free, "bind", "fd", 5, 0), []string{
 			network("430", `d:5`, "d:0", "fd=5 network.api_type=13"+nowhere),
 		}, nil},
-		{"bind", thingCall(alloc, "bind", "fd", 5, 1, "family", "AF_INET", "address:port", "127.0.0.1:8080"), []string{
+		{"bind", objectCall(alloc, "bind", "fd", 5, 1, "family", "AF_INET", "address:port", "127.0.0.1:8080"), []string{
 			network("430", `d:5 n n s:"family=AF_INET" s:"address:port=127.0.0.1:8080"`, "d:0", "fd=5 network.api_type=6 network.ip=127.0.0.1 network.port=8080"),
 		}, nil},
-		{"connect", thingCall(alloc, "connect", "fd", 5, 1, "family", "AF_UNIX", "path", "/run/x"), []string{
+		{"connect", objectCall(alloc, "connect", "fd", 5, 1, "family", "AF_UNIX", "path", "/run/x"), []string{
 			network("431", `d:5 n n s:"family=AF_UNIX" s:"path=/run/x"`, "d:0", "fd=5 network.api_type=8"+nowhere),
 		}, nil},
-		{"accept", thingCall(alloc, "accept", "fd", 6, 1, "sockfd", "5", "path", "/run/x"), []string{
+		{"accept", objectCall(alloc, "accept", "fd", 6, 1, "sockfd", "5", "path", "/run/x"), []string{
 			network("428", `d:5 n n s:"path=/run/x"`, "d:0", "fd=5 network.api_type=9"+nowhere),
 			network("428", `d:5 n n s:"path=/run/x"`, "d:6", "fd=6 network.api_type=10"+nowhere),
 		}, nil},
-		{"close of a socket", thingCall(free, "close", "fd", 6, 0), []string{
+		{"close of a socket", objectCall(free, "close", "fd", 6, 0), []string{
 			network("94", `d:6`, "d:0", "fd=6 network.api_type=1"+nowhere),
-		}, []trace.Call{thingCall(alloc, "socket", "fd", 6, 1)}},
-		{"close of a file where a socket was", thingCall(free, "close", "fd", 6, 0), []string{
+		}, []trace.Call{objectCall(alloc, "socket", "fd", 6, 1)}},
+		{"close of a file where a socket was", objectCall(free, "close", "fd", 6, 0), []string{
 			file("94", `d:6`, "d:0", `fd=6 file.api_type=1 file.file_size=0 file.path=""`),
-		}, []trace.Call{thingCall(alloc, "socket", "fd", 6, 1), thingCall(free, "close", "fd", 6, 0), thingCall(alloc, "open", "fd", 6, 1)}},
-		{"pthread_create", thingCall(alloc, "pthread_create", "thread", 0x7f10, 1, "start_routine", "0x401000"), []string{
+		}, []trace.Call{objectCall(alloc, "socket", "fd", 6, 1), objectCall(free, "close", "fd", 6, 0), objectCall(alloc, "open", "fd", 6, 1)}},
+		{"pthread_create", objectCall(alloc, "pthread_create", "thread", 0x7f10, 1, "start_routine", "0x401000"), []string{
 			thread("482", `n n p:0x401000 n`, "1"),
 		}, nil},
-		{"pthread_join", thingCall(free, "pthread_join", "thread", 0x7f10, 0), []string{
+		{"pthread_join", objectCall(free, "pthread_join", "thread", 0x7f10, 0), []string{
 			thread("483", `x:32528`, "4"), thread("483", `x:32528`, "5"),
 		}, nil},
-		{"pthread_detach", thingCall(free, "pthread_detach", "thread", 0x7f10, 0), []string{
+		{"pthread_detach", objectCall(free, "pthread_detach", "thread", 0x7f10, 0), []string{
 			thread("486", `x:32528`, "8"),
 		}, nil},
-		{"pthread_mutex_lock", thingCall(alloc, "pthread_mutex_lock", "mutex", 0x5500, 250_000_000), []string{
+		{"pthread_mutex_lock", objectCall(alloc, "pthread_mutex_lock", "mutex", 0x5500, 250_000_000), []string{
 			sync("460", `p:0x5500`, "0x5500 sync.sync_type=3 sync.api_type=1"), sync("460", `p:0x5500`, "0x5500 sync.sync_type=3 sync.api_type=2"),
 		}, nil},
-		{"pthread_mutex_unlock", thingCall(free, "pthread_mutex_unlock", "mutex", 0x5500, 0, "held", "12"), []string{
+		{"pthread_mutex_unlock", objectCall(free, "pthread_mutex_unlock", "mutex", 0x5500, 0, "held", "12"), []string{
 			sync("463", `p:0x5500 s:"held=12"`, "0x5500 sync.sync_type=3 sync.api_type=3"),
 		}, nil},
-		{"pthread_rwlock_tryrdlock", thingCall(alloc, "pthread_rwlock_tryrdlock", "rwlock", 0x5500, 0), []string{
+		{"pthread_rwlock_tryrdlock", objectCall(alloc, "pthread_rwlock_tryrdlock", "rwlock", 0x5500, 0), []string{
 			name("131072", "pthread_rwlock_tryrdlock"), sync("131072", `p:0x5500`, "0x5500 sync.sync_type=5 sync.api_type=4"),
 		}, nil},
-		{"sem_wait", thingCall(alloc, "sem_wait", "semaphore", 0x5500, 3_000_000_001), []string{
+		{"sem_wait", objectCall(alloc, "sem_wait", "semaphore", 0x5500, 3_000_000_001), []string{
 			sync("65794", `p:0x5500`, "0x5500 sync.sync_type=2 sync.api_type=1"), sync("65794", `p:0x5500`, "0x5500 sync.sync_type=2 sync.api_type=2"),
 		}, nil},
-		{"sem_post", thingCall(free, "sem_post", "semaphore", 0x5500, 0), []string{
+		{"sem_post", objectCall(free, "sem_post", "semaphore", 0x5500, 0), []string{
 			sync("65795", `p:0x5500`, "0x5500 sync.sync_type=2 sync.api_type=3"),
 		}, nil},
-		{"pthread_cond_wait", thingCall(free, "pthread_cond_wait", "condition", 0x5500, 0), []string{
+		{"pthread_cond_wait", objectCall(free, "pthread_cond_wait", "condition", 0x5500, 0), []string{
 			sync("476", `p:0x5500`, "0x5500 sync.sync_type=4 sync.api_type=5"), sync("476", `p:0x5500`, "0x5500 sync.sync_type=4 sync.api_type=6"),
 			sync("476", `p:0x5500`, "0x5500 sync.sync_type=4 sync.api_type=9"),
-		}, []trace.Call{thingCall(alloc, "pthread_cond_wait", "condition", 0x5500, 77)}},
+		}, []trace.Call{objectCall(alloc, "pthread_cond_wait", "condition", 0x5500, 77)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			records := thingTrace(append(slices.Clone(tt.before), tt.call)...)
+			records := objectTrace(append(slices.Clone(tt.before), tt.call)...)
 			data, w := write(t, swap.Options{}, records...)
 			var got []string
 			for _, line := range dump(t, data) {

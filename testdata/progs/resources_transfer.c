@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_transfer: copies and fills memory with each function that module memtransfer knows, and
- * prints what that records. See things.h. Some C libraries have one function for memcpy and
+ * resources_transfer: copies and fills memory with each function that module memtransfer knows, and
+ * prints what that records. See resources.h. Some C libraries have one function for memcpy and
  * memmove.
  */
-#include "things.h"
+#include "resources.h"
 #include <strings.h>
 #include <sys/mman.h>
 #include <wchar.h>

@@ -16,10 +16,10 @@ var stamp = regexp.MustCompile(` seq=\d+ time=[0-9.]+`)
 
 // A wait begins as long before its end as it took, even if other messages were written
 // in between, and the stack follows the end.
-func TestThingTimes(t *testing.T) {
-	wait := thingCall(trace.OpAlloc, "pthread_mutex_lock", "mutex", 16, 2*second+5)
+func TestObjectTimes(t *testing.T) {
+	wait := objectCall(trace.OpAlloc, "pthread_mutex_lock", "mutex", 16, 2*second+5)
 	wait.Stack = trace.Stack{Frames: []uint64{0x10, 0x20}, End: trace.StackUnknown}
-	records := thingTrace(thingCall(trace.OpAlloc, "open", "fd", 3, 1), wait)
+	records := objectTrace(objectCall(trace.OpAlloc, "open", "fd", 3, 1), wait)
 	data, _ := write(t, swap.Options{}, records...)
 	lines := dump(t, data)
 	for i, want := range []string{
@@ -41,16 +41,16 @@ func TestThingTimes(t *testing.T) {
 	}
 }
 
-// Things without a message are left out with a remark, and what is too long is cut.
-func TestThingLimits(t *testing.T) {
-	many := thingCall(trace.OpAlloc, "open", "fd", 3, 1, "path", strings.Repeat("p", 100_000))
+// Objects without a message are left out with a remark, and what is too long is cut.
+func TestObjectLimits(t *testing.T) {
+	many := objectCall(trace.OpAlloc, "open", "fd", 3, 1, "path", strings.Repeat("p", 100_000))
 	for range 20 {
 		many.Args = append(many.Args, trace.Arg{Name: "x", Value: "1"})
 	}
-	data, w := write(t, swap.Options{}, thingTrace(
-		thingCall(trace.OpAlloc, "mmap", "mmap", 0x1000, 4096), thingCall(trace.OpMove, "mremap", "fd", 4, 1), thingCall(trace.OpNone, "open", "fd", 4, 1),
-		thingCall(trace.OpAlloc, "pthread_create", "thread", 0, 1), thingCall(trace.OpAlloc, "open", "fd", 1<<31, 1),
-		many, thingCall(trace.OpAlloc, "", "fd", 9, 1), thingCall(trace.OpFree, "", "mutex", 9, 0))...)
+	data, w := write(t, swap.Options{}, objectTrace(
+		objectCall(trace.OpAlloc, "mmap", "mmap", 0x1000, 4096), objectCall(trace.OpMove, "mremap", "fd", 4, 1), objectCall(trace.OpNone, "open", "fd", 4, 1),
+		objectCall(trace.OpAlloc, "pthread_create", "thread", 0, 1), objectCall(trace.OpAlloc, "open", "fd", 1<<31, 1),
+		many, objectCall(trace.OpAlloc, "", "fd", 9, 1), objectCall(trace.OpFree, "", "mutex", 9, 0))...)
 	if s := w.Stats(); s.Foreign != 2 || s.Long != 3 || len(s.Remarks()) != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -67,7 +67,7 @@ func TestThingLimits(t *testing.T) {
 
 // Whatever texts and numbers a call has, its messages can be read, and what is read is
 // written the same way again.
-func FuzzThings(f *testing.F) {
+func FuzzObjects(f *testing.F) {
 	f.Add("open", uint8(1), uint64(3), uint64(1), "path", "x\x00y", "flags", "0x2", false)
 	f.Add("pthread_mutex_lock", uint8(4), uint64(1<<63), uint64(1<<63), "", "", "", "", false)
 	f.Add("bind", uint8(1), uint64(3), uint64(1), "family", "AF_INET", "address:port", "1.2.3.4:70000", true)
@@ -76,8 +76,8 @@ func FuzzThings(f *testing.F) {
 		if ends {
 			op = trace.OpFree
 		}
-		c := thingCall(op, function, thingResources[int(resource)%len(thingResources)], id, size, n1, v1, n2, v2)
-		first, _ := write(t, swap.Options{}, thingTrace(c)...)
+		c := objectCall(op, function, objectResources[int(resource)%len(objectResources)], id, size, n1, v1, n2, v2)
+		first, _ := write(t, swap.Options{}, objectTrace(c)...)
 		again := func(data []byte) []byte {
 			r, err := decoder.NewReader(bytes.NewReader(data), decoder.Options{})
 			if err != nil {

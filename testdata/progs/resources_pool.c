@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_pool: has allocators of its own, in functions that no other file can call. The pool's
+ * resources_pool: has allocators of its own, in functions that no other file can call. The pool's
  * are traced with --resource and
  *
  *	pool:alloc=pool_get(size=arg2),alloc=pool_make(id=*arg2,size=arg3*arg4,ok=zero),
  *	realloc=pool_resize(id=arg2,size=arg3),free=pool_put(id=arg2)
  *	handle:alloc=handle_open(id=arg1,ok=nonzero),free=handle_close
  *
- * See things.h.
+ * See resources.h.
  */
-#include "things.h"
+#include "resources.h"
 
 struct pool {
 	int count;

@@ -26,26 +26,26 @@ type descriptor struct {
 // maxSockets bounds how many sockets are remembered.
 const maxSockets = 1 << 16
 
-// thingCall is a call of another resource than memory, and how it is written.
-type thingCall struct {
+// objectCall is a call of another resource than memory, and how it is written.
+type objectCall struct {
 	*trace.Record
-	thing *wire.Thing
-	api   *wire.API
-	way   wire.Way
+	object *wire.Object
+	api    *wire.API
+	way    wire.Way
 }
 
-// ends reports whether the call frees the thing.
-func (x *thingCall) ends() bool { return x.Call.Op == trace.OpFree }
+// ends reports whether the call frees the object.
+func (x *objectCall) ends() bool { return x.Call.Op == trace.OpFree }
 
-// thing writes a call of another resource than memory. Where the document has two
+// object writes a call of another resource than memory. Where the document has two
 // messages for a call, the first one has the time at which the call began, if the Call
 // has it: the size of a lock is how long the call waited for it.
-func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
+func (m *Writer) object(r *trace.Record, t *wire.Object) {
 	api, added := m.apis.other(t, &r.Call)
 	if added {
 		m.name(api, r.Time)
 	}
-	x := &thingCall{Record: r, thing: t, api: api}
+	x := &objectCall{Record: r, object: t, api: api}
 	x.way = t.Way(x.api.Name, x.ends())
 	if t.Resource == wire.Descriptor {
 		m.socket(x)
@@ -56,17 +56,17 @@ func (m *Writer) thing(r *trace.Record, t *wire.Thing) {
 		if t.Message == wire.ProbeSync {
 			began = max(wall-int64(min(r.Call.Size, uint64(wall))), min(wall, wire.MinSeconds*1e9))
 		}
-		m.thingMessage(x, began, true)
+		m.objectMessage(x, began, true)
 	}
 	number := m.seq
-	m.thingMessage(x, wall, false)
+	m.objectMessage(x, wall, false)
 	if frames := r.Call.Stack.Frames; len(frames) > 1 && !m.opts.NoStacks {
 		m.frames(r.Time, number, frames)
 	}
 }
 
 // socket remembers which descriptors are sockets. Their close is a PROBE_NETWORK.
-func (m *Writer) socket(x *thingCall) {
+func (m *Writer) socket(x *objectCall) {
 	d := descriptor{x.PID, x.Call.ID}
 	switch network := x.way.Message == wire.ProbeNetwork; {
 	case x.ends() && network: // the descriptor continues as another one
@@ -82,9 +82,9 @@ func (m *Writer) socket(x *thingCall) {
 	}
 }
 
-// thingMessage writes a message. A call that only begins has no result and no
+// objectMessage writes a message. A call that only begins has no result and no
 // descriptor of a new file yet.
-func (m *Writer) thingMessage(x *thingCall, wall int64, begins bool) {
+func (m *Writer) objectMessage(x *objectCall, wall int64, begins bool) {
 	c, kind := &x.Call, x.way.Type
 	if begins {
 		kind = x.way.Start
@@ -93,8 +93,8 @@ func (m *Writer) thingMessage(x *thingCall, wall int64, begins bool) {
 	m.u32(x.api.ID)
 	m.u32(uint32(x.PID))
 	m.u32(uint32(x.TID))
-	m.items(c, x.thing.Params(x.api.Name, x.ends()))
-	letter, itself := x.thing.Result(x.api.Name)
+	m.items(c, x.object.Params(x.api.Name, x.ends()))
+	letter, itself := x.object.Result(x.api.Name)
 	result := Item{Letter: letter}
 	if x.ends() {
 		result.Letter = 'd'
@@ -112,7 +112,7 @@ func (m *Writer) thingMessage(x *thingCall, wall int64, begins bool) {
 	m.u64(0) // reserved
 	fd := c.ID
 	switch {
-	case x.thing.Resource == wire.Stream:
+	case x.object.Resource == wire.Stream:
 		fd = math.MaxUint64 // the descriptor is not known yet
 	case begins:
 		fd = numberOf(c, "sockfd")
@@ -140,7 +140,7 @@ func (m *Writer) thingMessage(x *thingCall, wall int64, begins bool) {
 		m.text("") // class
 	case wire.ProbeSync:
 		m.u64(c.ID)
-		m.u32(x.thing.Sync)
+		m.u32(x.object.Sync)
 		m.u32(kind)
 	}
 	m.end()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * things_memory MODULE: maps and shares memory, and prints what module shmposix, shmsysv or mmap
- * records. See things.h.
+ * resources_memory MODULE: maps and shares memory, and prints what module shmposix, shmsysv or mmap
+ * records. See resources.h.
  */
-#include "things.h"
+#include "resources.h"
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -89,7 +89,8 @@ static void moves(size_t page)
 
 static void objects(size_t page)
 {
-	const char *name = "/rtrace-things", *posix = " name=/rtrace-things oflag=0x42 mode=0x180";
+	const char *name = "/rtrace-resources",
+		   *posix = " name=/rtrace-resources oflag=0x42 mode=0x180";
 	int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
 	char args[100];
 	char *p;

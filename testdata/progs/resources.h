@@ -9,8 +9,8 @@
  * with OP alloc or free, ID in hexadecimal and SIZE in decimal. A number of which the program
  * knows only the limits is LEAST..MOST.
  */
-#ifndef THINGS_H
-#define THINGS_H
+#ifndef RESOURCES_H
+#define RESOURCES_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static char things_log[1 << 18];
-static size_t things_logged;
+static char resources_log[1 << 18];
+static size_t resources_logged;
 
 /* say adds a line; it neither allocates nor opens anything. */
 static __attribute__((unused, format(printf, 1, 2))) void say(const char *format, ...)
@@ -35,13 +35,13 @@ static __attribute__((unused, format(printf, 1, 2))) void say(const char *format
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(things_log + things_logged, sizeof(things_log) - things_logged - 1, format,
-		      args);
+	n = vsnprintf(resources_log + resources_logged,
+		      sizeof(resources_log) - resources_logged - 1, format, args);
 	va_end(args);
-	if (n < 0 || (size_t)n >= sizeof(things_log) - things_logged - 1)
+	if (n < 0 || (size_t)n >= sizeof(resources_log) - resources_logged - 1)
 		abort();
-	things_logged += (size_t)n;
-	things_log[things_logged++] = '\n';
+	resources_logged += (size_t)n;
+	resources_log[resources_logged++] = '\n';
 }
 
 static __attribute__((unused)) void allocated(const char *function, const char *resource,
@@ -67,8 +67,8 @@ static __attribute__((unused)) void need(int ok, const char *what)
 /* tell writes the lines of say. */
 static __attribute__((unused)) int tell(void)
 {
-	for (size_t at = 0; at < things_logged;) {
-		ssize_t n = write(1, things_log + at, things_logged - at);
+	for (size_t at = 0; at < resources_logged;) {
+		ssize_t n = write(1, resources_log + at, resources_logged - at);
 
 		need(n > 0, "write");
 		at += (size_t)n;
