@@ -89,8 +89,7 @@ static void moves(size_t page)
 
 static void objects(size_t page)
 {
-	const char *name = "/rtrace-resources",
-		   *posix = " name=/rtrace-resources oflag=0x42 mode=0x180";
+	const char *name = "/rtrace-things", *posix = " name=/rtrace-things oflag=0x42 mode=0x180";
 	int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
 	char args[100];
 	char *p;
