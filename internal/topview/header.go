@@ -61,7 +61,7 @@ func (m *Model) memory() string {
 	return text + fmt.Sprintf("live %s in %s blocks  allocates %s/s in %s calls/s", Bytes(all.Live.Bytes), Count(float64(all.Live.Blocks)), bytesOf(all.Rate), Count(all.Calls))
 }
 
-// tracing returns the line about what tracing costs, and what is missing.
+// tracing returns the line about what tracing costs, and what is missing. Losses come first.
 func tracing(s *Snapshot) string {
 	var lost, pauses uint64
 	var share, factor float64
@@ -75,17 +75,15 @@ func tracing(s *Snapshot) string {
 		}
 		share, factor = max(share, p.Share), max(factor, p.Factor)
 	}
-	text := "tracing costs "
-	if factor == 0 {
-		text += "not known yet"
-	} else {
-		text += fmt.Sprintf("%.1f %% of its CPU time (%.2f times slower)", 100*share, factor)
+	costs := "tracing costs not known yet"
+	if factor != 0 {
+		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%.2f times slower)", 100*share, factor)
 	}
-	text += fmt.Sprintf("  lost %d  paused %d", lost, pauses)
-	if len(losses) > 0 {
-		text += " (" + strings.Join(losses, ", ") + ")"
+	missing := fmt.Sprintf("lost %d  paused %d", lost, pauses)
+	if len(losses) > 0 { // a narrow terminal cuts the end of the line
+		return missing + " (" + strings.Join(losses, ", ") + ")  " + costs
 	}
-	return text
+	return costs + "  " + missing
 }
 
 // Notes returns lines about what makes the figures of the last snapshot uncertain, without

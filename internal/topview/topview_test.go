@@ -217,7 +217,7 @@ func TestDoubts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"process 4711 (server), ended, traced for 00:00:01\n", "tracing costs not known yet  lost 7  paused 1 (ring full 7)\n",
+		"process 4711 (server), ended, traced for 00:00:01\n", "lost 7  paused 1 (ring full 7)  tracing costs not known yet\n",
 		"process 4711 executed another program: ", "3 blocks may have been freed in a pause, and do not count as live\n",
 		"events were lost: a block whose free is among them counts as live\n",
 	} {
@@ -248,5 +248,13 @@ func TestGrowth(t *testing.T) {
 	}
 	if got := m.Rows()[0].Growth; got != 0 {
 		t.Errorf("%v after a minute without calls", got)
+	}
+}
+
+// At 80 columns, the reason of a loss is still there when the cost is known.
+func TestLossesFitOnANarrowTerminal(t *testing.T) {
+	s := &Snapshot{Processes: []Process{{Lost: 1_797_420, Losses: "ring full 1797420", Share: 0.588, Factor: 2.43}}}
+	if line := tracing(s); !strings.Contains(line[:80], "(ring full 1797420)") {
+		t.Error(line)
 	}
 }
