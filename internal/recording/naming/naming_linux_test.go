@@ -131,7 +131,7 @@ func TestFrames(t *testing.T) {
 // A program whose file is in a file system that only it has mounted has names after its end.
 func TestFramesOfOtherMounts(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("SKIPPED: needs root, to mount")
+		t.Skip("SKIPPED-PRIVILEGE: mounting needs root")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "program")
