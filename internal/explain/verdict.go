@@ -269,11 +269,23 @@ func toolOf(runtimes []string) string {
 	return "its own tools"
 }
 
+// statistics is where allocators show how much of their memory is live, and how they give back
+// what is not.
+var statistics = map[string]string{
+	"jemalloc": "malloc_stats_print, mallctl stats.allocated, or INFO memory of redis (allocator_allocated); what is more is fragmentation, or pages kept for reuse, which MALLOC_CONF=dirty_decay_ms:0 or MEMORY PURGE of redis gives back",
+	"tcmalloc": "MallocExtension::GetStats; MallocExtension::ReleaseFreeMemory gives free pages back",
+	"mimalloc": "mi_stats_print; mi_collect(true) gives free pages back",
+}
+
 func (j *judge) allocator() (Verdict, bool) {
 	r := j.d.row(Allocator)
+	ask, known := statistics[r.What]
+	if !known {
+		ask = "the allocator's own statistics"
+	}
 	return j.verdict(AboutAllocator, r.Resident, large,
 		fmt.Sprintf("%s belongs to %s, live and free blocks together, of %s mapped", j.of(r.Resident), r.What, figure.Bytes(r.Size)),
-		fmt.Sprintf("who allocates these %s: rtrace-bpf top -p %d; if its live blocks are much less, ask the allocator's own statistics", figure.Bytes(r.Resident), j.pid))
+		fmt.Sprintf("who allocates these %s: rtrace-bpf top -p %d; how much of them is live: %s", figure.Bytes(r.Resident), j.pid, ask))
 }
 
 func (j *judge) mappings() (Verdict, bool) {

@@ -30,8 +30,8 @@ func (r *reading) malloc(ctx context.Context, data map[inode][]extent) {
 	}
 	brk := r.brk()
 	f := glibcheap.Find(r.space, r.page, writable, brk)
-	if len(f.Heap.Arenas) == 0 && len(r.id.glibc) == 0 {
-		return // another C library
+	if len(f.Heap.Arenas) == 0 && len(r.id.glibc) == 0 || len(r.id.allocators) > 0 && f.Unused() {
+		return // another C library, or another allocator
 	}
 	r.d.Heap = f.Heap
 	f.Walk(ctx)

@@ -18,7 +18,8 @@
  *
  * When nothing changes any more, it writes what it knows, waits at the gate, and ends. Output:
  * "NAME VALUE" lines. live is the size of all live blocks with malloc's headers, by the
- * program's own account; the other names are those of mallinfo2.
+ * program's own account. own_resident and own_mapped are what jemalloc, tcmalloc and mimalloc
+ * know of themselves; the other names are those of mallinfo2.
  */
 #include "prog.h"
 #include <malloc.h>
@@ -48,8 +49,52 @@ static void drop(void *p)
 	free(p);
 }
 
+/* The statistics of other allocators, null without them. */
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
+extern void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *,
+			    size_t *) __attribute__((weak));
+
+static size_t jemalloc_knows(const char *name)
+{
+	uint64_t epoch = 1;
+	size_t value = 0, size = sizeof(value);
+
+	if (mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) ||
+	    mallctl(name, &value, &size, NULL, 0))
+		die("jemalloc does not know %s", name);
+	return value;
+}
+
+static size_t tcmalloc_knows(const char *name)
+{
+	size_t value = 0;
+
+	if (!MallocExtension_GetNumericProperty(name, &value))
+		die("tcmalloc does not know %s", name);
+	return value;
+}
+
+static void report_other(void)
+{
+	if (mallctl)
+		out("own_resident %zu\nown_mapped %zu\n", jemalloc_knows("stats.resident"),
+		    jemalloc_knows("stats.mapped") + jemalloc_knows("stats.retained"));
+	if (MallocExtension_GetNumericProperty)
+		out("own_resident %zu\nown_mapped %zu\n",
+		    tcmalloc_knows("generic.total_physical_bytes"),
+		    tcmalloc_knows("generic.heap_size"));
+	if (mi_process_info) {
+		size_t commit = 0, skip;
+
+		mi_process_info(&skip, &skip, &skip, &skip, &skip, &commit, &skip, &skip);
+		out("own_mapped %zu\n", commit);
+	}
+}
+
 static void report_heap(void)
 {
+	report_other();
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
 	struct mallinfo2 m = mallinfo2();
 
