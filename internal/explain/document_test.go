@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,43 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	testutil.Golden(t, "document.json", indented.Bytes())
+}
+
+// No character of a name reaches a terminal if it can affect it, and a reader of JSON gets the
+// name as it is.
+func TestHostileNames(t *testing.T) {
+	const name = "a\x1b[31m\r\n\t\x7f\u009b\u061c\u200e\u2028\u202e\u2066\ufeff\U000e0001b"
+	part := []Part{{name, mib}}
+	d := made(nil, Row{Kind: Files, What: "files", Resident: 8 * mib, Parts: part}, Row{Kind: Program, What: name, Resident: mib, Why: name})
+	before := *d
+	before.Rows = nil
+	d.Process.Name, d.Process.Exe, d.Notes = name, name, []string{name}
+	d.Heap = &heap.Heap{Why: name}
+	d.Since(&before)
+	for _, view := range []View{{}, {Parts: true}, {Rows: 1, Width: 40}} {
+		var b bytes.Buffer
+		if err := d.WriteText(&b, view); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range b.String() {
+			if r != '\n' && !strconv.IsPrint(r) {
+				t.Errorf("%+v: %U reaches the terminal: %q", view, r, b.String())
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := d.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if !strconv.IsPrint(r) {
+			t.Errorf("%U reaches the terminal: %q", r, b.String())
+		}
+	}
+	var got Document
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Process.Name != name || got.Rows[0].Parts[0].Name != name {
+		t.Errorf("%v: %q and %+v, want %q", err, got.Process.Name, got.Rows[0].Parts, name)
+	}
 }
 
 func TestNothingChanged(t *testing.T) {

@@ -13,6 +13,7 @@
  *	shared MIB	shared memory in tmpfs
  *	stacks THREADS	threads that have used 64 KiB of their stacks
  *	mapped MIB	private mappings that are not malloc's
+ *	fork MIB	leak in a child: it inherits as much, of which it frees a part
  *	grow MIB	leak, wait at the gate, and leak as much again
  *	busy THREADS	threads that allocate and free until the end
  *
@@ -24,6 +25,7 @@
 #include "prog.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 enum { MIB = 1 << 20 };
 
@@ -252,6 +254,34 @@ static void leak(unsigned long mib)
 	}
 }
 
+/*
+ * in_child returns in a child, which inherits live blocks and frees half of them. The parent
+ * waits for it and ends.
+ */
+static void in_child(unsigned long mib)
+{
+	unsigned long n = mib * MIB / 1024, i;
+	void **blocks = mmap(NULL, n * sizeof(void *), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t child;
+
+	for (i = 0; i < n; i++)
+		blocks[i] = keep(1000);
+	child = fork();
+	if (child < 0)
+		die("no child");
+	if (child > 0) {
+		if (waitpid(child, &status, 0) != child || status != 0)
+			die("the child has failed");
+		_exit(0);
+	}
+	for (i = 0; i < n; i += 2)
+		drop(blocks[i]);
+	munmap(blocks, n * sizeof(void *));
+	leak(mib);
+}
+
 static void touch(const char *p, size_t n)
 {
 	size_t i;
@@ -318,6 +348,8 @@ int main(int argc, char **argv)
 		pinned(n);
 	else if (!strcmp(argv[1], "leak"))
 		leak(n);
+	else if (!strcmp(argv[1], "fork"))
+		in_child(n);
 	else if (!strcmp(argv[1], "grow")) {
 		leak(n);
 		gate();
