@@ -42,7 +42,14 @@ type space struct {
 	page    uint64
 	areas   []area // ordered by address
 	last    int    // the area that was asked for last
+	looked  uint64 // bytes of addresses whose pages were asked for
+	beyond  bool   // there are more than maxLooked
+
+	searched int // pages in which a stack was looked for
 }
+
+// maxLooked is the most bytes of addresses whose pages are read. What is beyond it is not divided.
+const maxLooked = 1 << 40
 
 // ReadAt implements io.ReaderAt.
 func (s *space) ReadAt(b []byte, off int64) (int, error) { return s.memory.ReadAt(b, off) }
@@ -71,11 +78,18 @@ func (s *space) at(addr uint64) *area {
 
 // pagesOf returns the pages of an area, or nil.
 func (s *space) pagesOf(a *area) *resident.Pages {
-	if a.pages == nil && !a.failed {
-		var err error
-		if a.pages, err = s.pagemap.Read(&a.Mapping); err != nil {
-			a.failed = true
-		}
+	if a.pages != nil || a.failed {
+		return a.pages
+	}
+	size := a.End - a.Start
+	if a.failed = size > maxLooked-s.looked; a.failed {
+		s.beyond = true
+		return nil
+	}
+	s.looked += size
+	var err error
+	if a.pages, err = s.pagemap.Read(&a.Mapping); err != nil {
+		a.failed = true
 	}
 	return a.pages
 }

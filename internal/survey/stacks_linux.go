@@ -13,6 +13,7 @@ import (
 // Limits of looking for stacks.
 const (
 	maxStackPages = 1 << 12 // of one mapping
+	maxSearched   = 1 << 18 // pages of all mappings
 	maxThreads    = 1 << 16
 )
 
@@ -69,7 +70,8 @@ func (s *space) stackAbove(guard, a *area) (end uint64, ok bool) {
 		return end, true
 	}
 	at := pages.NextReadable(a.Start)
-	for n := 0; at < a.End && n < maxStackPages; n++ {
+	for n := 0; at < a.End && n < maxStackPages && s.searched < maxSearched; n++ {
+		s.searched++
 		if end, ok = check(at); ok {
 			return end, true
 		}

@@ -1,10 +1,8 @@
 package survey
 
 import (
-	"debug/elf"
-	"os"
-
 	"rtrace-bpf/internal/linux/proc"
+	"rtrace-bpf/internal/symbol"
 )
 
 // bss takes the parts of anonymous mappings that are data of the program and of libraries: what
@@ -51,23 +49,14 @@ func (s *space) endOf(pid int, a *area) uint64 {
 	if a == nil || a.Offset != 0 {
 		return 0
 	}
-	f, err := os.Open(proc.Path(pid, a.Map))
+	f, err := symbol.Open(proc.Path(pid, a.Map))
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	e, err := elf.NewFile(f)
-	if err != nil {
+	first, _, ok := f.Base()
+	if !ok {
 		return 0
 	}
-	first, last := ^uint64(0), uint64(0)
-	for _, p := range e.Progs {
-		if p.Type == elf.PT_LOAD {
-			first, last = min(first, p.Vaddr), max(last, p.Vaddr+p.Memsz)
-		}
-	}
-	if first > last {
-		return 0
-	}
-	return (a.Start - first&^(s.page-1) + last + s.page - 1) &^ (s.page - 1)
+	return (a.Start - first&^(s.page-1) + f.End() + s.page - 1) &^ (s.page - 1)
 }

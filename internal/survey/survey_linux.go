@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"rtrace-bpf/internal/explain"
@@ -77,6 +79,9 @@ func read(ctx context.Context, pid int, o Options) (*explain.Document, error) {
 	cancel()
 	for i := range r.areas {
 		r.rest(&r.areas[i])
+	}
+	if s.beyond {
+		d.Notes = append(d.Notes, "the process has mapped so much that not all of it was looked at: blocks of malloc and stacks may count as anonymous mappings")
 	}
 	after, err := resident.Total(pid)
 	if err != nil {
@@ -149,13 +154,25 @@ func open(pid int) (*space, error) {
 	}
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
-		return nil, fmt.Errorf("open the memory of process %d: %w", pid, err)
+		return nil, ended(pid, fmt.Errorf("open the memory of process %d: %w", pid, err))
 	}
 	s.memory = memory
 	if s.pagemap, err = resident.OpenPagemap(pid); err != nil {
-		return nil, errors.Join(err, memory.Close())
+		_ = memory.Close() // it was not used
+		return nil, ended(pid, err)
 	}
 	return s, nil
+}
+
+// ended returns the error of a process that has ended if that is the cause of an error.
+func ended(pid int, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("process %d: %w", pid, proc.ErrNoProcess)
+	case errors.Is(err, syscall.ESRCH):
+		return fmt.Errorf("process %d: %w", pid, proc.ErrNoProgram)
+	}
+	return err
 }
 
 func (s *space) close() {

@@ -59,6 +59,17 @@ func (img *image) Base() (addr, offset uint64, ok bool) {
 	return addr, offset, ok
 }
 
+// End returns the address after the last byte at which the file is loaded, before the load bias is
+// added, including memory beyond the end of the file's data. It is 0 if nothing is loaded.
+func (img *image) End() (addr uint64) {
+	for i := range img.segments {
+		if s := &img.segments[i]; s.typ == elf.PT_LOAD {
+			addr = max(addr, s.addr+s.memsz)
+		}
+	}
+	return addr
+}
+
 // FileOffset returns the file offset of the byte that is loaded at addr.
 func (img *image) FileOffset(addr uint64) (uint64, bool) {
 	off, _, ok := img.offset(addr)

@@ -14,6 +14,7 @@
  *	stacks THREADS	threads that have used 64 KiB of their stacks
  *	mapped MIB	private mappings that are not malloc's
  *	fork MIB	leak in a child: it inherits as much, of which it frees a part
+ *	sparse MAPPINGS	mappings of 512 GiB, each above a guard, of which one page is used
  *	grow MIB	leak, wait at the gate, and leak as much again
  *	busy THREADS	threads that allocate and free until the end
  *
@@ -327,6 +328,21 @@ static void mapped(unsigned long mib)
 	memset(p, 1, mib * MIB);
 }
 
+static void sparse(unsigned long mappings)
+{
+	const size_t size = (size_t)1 << (sizeof(size_t) == 8 ? 39 : 24), guard = 4096;
+	unsigned long i;
+
+	for (i = 0; i < mappings; i++) {
+		char *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			       -1, 0);
+
+		if (p == MAP_FAILED || mprotect(p + guard, size - guard, PROT_READ | PROT_WRITE))
+			die("no addresses");
+		p[size / 2] = 1;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n;
@@ -358,6 +374,8 @@ int main(int argc, char **argv)
 		file(argv[2]);
 	else if (!strcmp(argv[1], "shared"))
 		shared(n);
+	else if (!strcmp(argv[1], "sparse"))
+		sparse(n);
 	else if (!strcmp(argv[1], "mapped"))
 		mapped(n);
 	else

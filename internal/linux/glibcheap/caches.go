@@ -1,6 +1,7 @@
 package glibcheap
 
 import (
+	"context"
 	"slices"
 
 	"rtrace-bpf/internal/heap"
@@ -147,11 +148,14 @@ func (c *caches) next(r *reader, at uint64, sizes func(uint64) bool) (uint64, er
 	return 0, errBroken
 }
 
-// collect counts what is in the caches of threads and in fast bins. It returns how many caches
-// hold blocks.
-func (c *caches) collect(r *reader, roots []arena, arenas []heap.Arena) (filled int) {
+// collect counts what is in the caches of threads and in fast bins, until ctx ends. It returns how
+// many caches hold blocks.
+func (c *caches) collect(ctx context.Context, r *reader, roots []arena, arenas []heap.Arena) (filled int) {
 	c.seen = map[uint64]struct{}{}
 	for _, cache := range c.found {
+		if ctx.Err() != nil {
+			return filled
+		}
 		moved := 0
 		for i, first := range cache.heads {
 			size := minBlock + 16*uint64(i)
@@ -168,7 +172,7 @@ func (c *caches) collect(r *reader, roots []arena, arenas []heap.Arena) (filled 
 	for _, root := range roots {
 		for i, first := range root.fast {
 			size := minBlock + 16*uint64(i)
-			if first == 0 {
+			if first == 0 || ctx.Err() != nil {
 				continue
 			}
 			// Fast bins point to the headers of blocks.

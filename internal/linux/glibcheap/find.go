@@ -30,8 +30,9 @@ const heapMax = 64 << 20
 // Limits against processes that mislead.
 const (
 	maxArenas = 1 << 14 // the library makes eight per processor
-	maxHeaps  = 1 << 16 // of an arena
+	maxHeaps  = 1 << 16 // of all arenas
 	maxData   = 64 << 20
+	maxTries  = 1 << 16 // places that are checked for bins, and arenas that are read
 )
 
 // Reasons why there is no heap.
@@ -72,6 +73,9 @@ func (r *reader) findMain(data []Extent) ([]arena, error) {
 			if found := r.arenasAround(at, e); found != nil {
 				return found, nil
 			}
+			if r.tries > maxTries {
+				return nil, errNoArena
+			}
 		}
 	}
 	return nil, errNoArena
@@ -82,7 +86,7 @@ func (r *reader) findMain(data []Extent) ([]arena, error) {
 func (r *reader) arenasAround(at uint64, within Extent) []arena {
 	for k := range uint64(bins) {
 		first := at - k*2*word
-		if first < within.Start || first > at {
+		if r.tries++; first < within.Start || first > at || r.tries > maxTries {
 			return nil
 		}
 		if !r.areBins(first) {
@@ -120,7 +124,7 @@ func (r *reader) ring(main, offset uint64) ([]arena, error) {
 	var all []arena
 	seen := map[uint64]bool{}
 	for at := main; ; {
-		if seen[at] || len(all) == maxArenas {
+		if r.tries++; seen[at] || len(all) == maxArenas || r.tries > maxTries {
 			return nil, errHeap
 		}
 		seen[at] = true
@@ -189,7 +193,7 @@ func (r *reader) heapsOf(a *arena, offset uint64) ([]segment, error) {
 		if err := r.words(at, info[:]); err != nil {
 			return nil, err
 		}
-		if info[0] != a.at || info[2] > heapMax || info[2] < head || info[1]%heapMax != 0 || len(all) == maxHeaps {
+		if info[0] != a.at || info[2] > heapMax || info[2] < head || info[1]%heapMax != 0 || r.heaps == maxHeaps {
 			return nil, fmt.Errorf("heap at %#x: %w", at, errHeap)
 		}
 		h := segment{Extent: Extent{at, at + info[2]}, first: at + head}
@@ -200,6 +204,7 @@ func (r *reader) heapsOf(a *arena, offset uint64) ([]segment, error) {
 			return nil, errHeap
 		}
 		all = append(all, h)
+		r.heaps++
 		at = info[1]
 	}
 	slices.Reverse(all)

@@ -112,5 +112,8 @@ func (f *Finder) Walk(ctx context.Context) {
 		}
 		arenas[i].Holes = w.holes.largest()
 	}
-	f.Heap.ThreadCaches = all.collect(f.reader, f.roots, arenas)
+	f.Heap.ThreadCaches = all.collect(ctx, f.reader, f.roots, arenas)
+	if ctx.Err() != nil && f.Heap.Why == "" {
+		f.Heap.Why = "not all lists of free blocks were read, because the time was over: live blocks may include free ones"
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -309,40 +308,6 @@ func TestMapped(t *testing.T) {
 	f = &Finder{Heap: &heap.Heap{Counted: true, CountedMapped: 3 * page}, reader: newReader(m, page)}
 	if got := f.Mapped(context.Background(), []Extent{{at, at + 40*page}}); len(got) != 1 {
 		t.Errorf("%x", got)
-	}
-}
-
-// Whatever is in memory, reading it ends, and counts each byte once.
-func TestHostile(t *testing.T) {
-	for seed := range uint64(500) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		m := library(versions[seed%uint64(len(versions))])
-		pages := make([]uint64, 0, len(m))
-		for p := range m {
-			pages = append(pages, p)
-		}
-		slices.Sort(pages)
-		for range 1 + r.IntN(30) {
-			at := pages[r.IntN(len(pages))]*page + r.Uint64N(page/word)*word
-			interesting := []uint64{
-				0, 1, 16, 17, 32, 33, 1 << 63, ^uint64(0), brkStart, brkStart + 16, second, third, secondAt, mainAt,
-				at, at - 16, at + 16, r.Uint64(), r.Uint64N(1 << 20), brkSize, flagMapped | 4096,
-			}
-			m.put(at, interesting[r.IntN(len(interesting))])
-		}
-		for range r.IntN(3) {
-			delete(m, pages[r.IntN(len(pages))])
-		}
-		f := find(m)
-		f.Mapped(context.Background(), []Extent{brk, {second, second + 8*page}})
-		var want uint64
-		for _, e := range f.Extents {
-			want += e.End - e.Start
-		}
-		s := Amounts(f.Heap.Arenas)
-		if sum := s.Live.Bytes + s.Free.Bytes + s.Top.Bytes + s.Own.Bytes + s.Unread.Bytes + s.Fast.Bytes + s.Cached.Bytes; sum != want {
-			t.Fatalf("seed %d: %d bytes are counted, want %d: %+v", seed, sum, want, f.Heap.Arenas)
-		}
 	}
 }
 

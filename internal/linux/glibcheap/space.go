@@ -34,6 +34,8 @@ type reader struct {
 	window []byte // what was read
 	at     uint64 // address of window
 	buffer []byte
+	tries  int // see maxTries
+	heaps  int // see maxHeaps
 }
 
 // Sizes of the window in pages. It is large only where memory is read in order.
