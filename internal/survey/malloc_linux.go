@@ -88,9 +88,6 @@ func (r *reading) unclaimed() (all []glibcheap.Extent) {
 
 // mallocRows adds a row for each state of a block.
 func (r *reading) mallocRows(h *heap.Heap) {
-	if len(h.Arenas) == 0 {
-		return
-	}
 	sum := glibcheap.Amounts(h.Arenas)
 	var usage amount // of all mappings of arenas and mapped blocks
 	for i := range r.areas {

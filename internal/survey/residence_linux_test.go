@@ -2,7 +2,9 @@ package survey
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -147,6 +149,64 @@ func TestHeap(t *testing.T) {
 		}
 		leads(t, d, explain.AboutLive)
 	}
+}
+
+// The same holds however malloc is set, in a static program, in a child that has inherited blocks,
+// and for more than 1 GiB.
+func TestHeapInOtherWays(t *testing.T) {
+	dynamic := testutil.Build(t, "residence", "-pthread")
+	static := testutil.Build(t, "residence", "-static", "-pthread")
+	for _, test := range []struct {
+		name, program, setting string
+		args                   []string
+		threads                uint64
+		long                   bool
+	}{
+		{"one arena", dynamic, "MALLOC_ARENA_MAX=1", []string{"heap", "8"}, 8, false},
+		{"64 threads", dynamic, "", []string{"heap", "64"}, 64, false},
+		{"no thread caches", dynamic, "GLIBC_TUNABLES=glibc.malloc.tcache_count=0", []string{"heap", "4"}, 4, false},
+		{"many mapped blocks", dynamic, "MALLOC_MMAP_THRESHOLD_=4096", []string{"heap", "4"}, 4, false},
+		{"static", static, "", []string{"heap", "8"}, 8, false},
+		{"child", dynamic, "", []string{"fork", "16"}, 1, false},
+		{"more than 1 GiB in one heap", dynamic, "", []string{"leak", "1100"}, 1, true},
+		{"more than 1 GiB in arenas", dynamic, "", []string{"wide", "11"}, 11, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.long && !testutil.Sweep(t) {
+				t.Skip("LEFT-OUT: time and memory")
+			}
+			cmd := exec.Command(test.program, test.args...)
+			cmd.Env = append(os.Environ(), test.setting)
+			child := testutil.Start(t, cmd)
+			child.Ready()
+			pid := child.PID
+			if test.args[0] == "fork" {
+				pid = onlyChild(t, pid)
+			}
+			d := document(t, pid)
+			child.Go()
+			child.Succeed()
+			printed := numbers(t, child.Output())
+			equalHeap(t, d, printed, test.threads)
+			// For the library, its own structures are in use.
+			used := sizes(d, explain.Live).size - d.Heap.Mapped.Bytes + sizes(d, explain.Own).size
+			near(t, "cached", sizes(d, explain.Cached).size, max(printed["uordblks"], used)-used, 0.05, own)
+		})
+	}
+}
+
+// onlyChild returns the child of a process.
+func onlyChild(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
 }
 
 func TestArenasOf64Threads(t *testing.T) {

@@ -98,19 +98,31 @@ func TestSwap(t *testing.T) {
 	if text := d.Verdicts[0].Text; !strings.Contains(text, "memory of malloc and stacks that is swapped out") {
 		t.Errorf("the verdict is %q", text)
 	}
+	child.Go()
+	child.Succeed()
+}
 
-	// Without the library's data, arenas are not found: the reason is not its version.
+// Without the C library's data, arenas are not found, and the reason is not its version. Blocks
+// with mappings of their own still are, and the rows add up.
+func TestSwappedLibrary(t *testing.T) {
+	program := testutil.Build(t, "residence", "-pthread")
+	swapping(t)
+	child := testutil.Spawn(t, program, "heap", "1")
+	child.Ready()
 	for _, m := range mapped(t, child.PID, "libc.so.6") {
 		if m.Perms&proc.Write != 0 {
 			pageOut(t, child.PID, m.Start, m.End)
 		}
 	}
-	d = unchanged(t, child)
+	d := unchanged(t, child)
 	if d.Heap == nil || len(d.Heap.Arenas) > 0 || !strings.Contains(d.Heap.Why, "swapped out") {
 		t.Errorf("the heap is %+v", d.Heap)
 	}
 	child.Go()
 	child.Succeed()
+	if live := sizes(d, explain.Live); live.count == 0 || live.size != numbers(t, child.Output())["hblkhd"] {
+		t.Errorf("%+v is live, want %s", live, child.Output())
+	}
 }
 
 // unchanged reads a process. The rows must have the swap that the kernel counts, and reading must

@@ -98,9 +98,16 @@ static void report_other(void)
 static void report_heap(void)
 {
 	report_other();
-#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+#ifdef __GLIBC__
+#if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 33
 	struct mallinfo2 m = mallinfo2();
-
+#else
+	struct mallinfo before = mallinfo(); /* which has smaller numbers */
+	struct {
+		size_t arena, hblks, hblkhd, uordblks, fordblks, fsmblks;
+	} m = { (unsigned)before.arena,	   (unsigned)before.hblks,    (unsigned)before.hblkhd,
+		(unsigned)before.uordblks, (unsigned)before.fordblks, (unsigned)before.fsmblks };
+#endif
 	out("arena %zu\nhblks %zu\nhblkhd %zu\nuordblks %zu\nfordblks %zu\nfsmblks %zu\n", m.arena,
 	    m.hblks, m.hblkhd, m.uordblks, m.fordblks, m.fsmblks);
 #endif

@@ -163,7 +163,8 @@ func (r *reader) arena(at, offset uint64, main bool) (arena, error) {
 			return a, err
 		}
 	}
-	if a.system > most || a.system%16 != 0 || a.top%16 != 0 {
+	// The main arena may begin at any address of the program break, and ends with a page.
+	if a.system > most || !main && a.system%16 != 0 || a.top%16 != 0 {
 		return a, errHeap
 	}
 	if offset >= fastBinsSize {

@@ -33,13 +33,15 @@ func Find(space Space, page uint64, data []Extent, brk Extent) *Finder {
 		return f
 	}
 	f.roots = roots
+	first := brk.Start
 	if p, ok := f.reader.findParameters(data, brk); ok {
+		first = p.first // in a static program, other data is before it
 		f.Heap.Counted, f.Heap.CountedBlocks, f.Heap.CountedMapped = true, p.blocks, p.bytes
 	}
 	for i := range roots {
 		root := &roots[i]
 		a := heap.Arena{Address: root.at, Main: root.main, System: root.system, Holes: []heap.Hole{}}
-		heaps, err := f.find(root, brk)
+		heaps, err := f.find(root, brk, first)
 		if err != nil {
 			a.Why = err.Error()
 		}
@@ -60,8 +62,9 @@ func (f *Finder) Unused() bool {
 // errElsewhere reports a main arena that does not use the program break.
 var errElsewhere = errors.New("the main arena has memory outside of the program break, which is not read")
 
-// find returns the heaps of an arena.
-func (f *Finder) find(a *arena, brk Extent) ([]segment, error) {
+// find returns the heaps of an arena. first is the address of the first block below the program
+// break.
+func (f *Finder) find(a *arena, brk Extent, first uint64) ([]segment, error) {
 	if !a.main {
 		return f.reader.heapsOf(a, a.bins-a.at)
 	}
@@ -72,7 +75,7 @@ func (f *Finder) find(a *arena, brk Extent) ([]segment, error) {
 	if brk.Start == brk.End || a.system == 0 {
 		return nil, err
 	}
-	return []segment{{Extent: brk, first: brk.Start}}, err
+	return []segment{{Extent: brk, first: min(first, brk.End)}}, err
 }
 
 // extents returns the memory of all arenas, and which arena each piece belongs to. Pieces that

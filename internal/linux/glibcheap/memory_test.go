@@ -258,6 +258,25 @@ func TestUnused(t *testing.T) {
 	}
 }
 
+// Other data at the beginning of the program break belongs to no block: that of a static program,
+// or a copy of GLIBC_TUNABLES, with which the main arena does not have a multiple of 16 bytes.
+func TestDataBeforeHeap(t *testing.T) {
+	m := library(glibc236)
+	const before, length = 64, 50
+	m.put(brkStart-before, 0x1234, 0x5678, 0x9abc, 0, 0, 0, 0, 0)
+	m.put(mainAt+glibc236.bins+systemMem, brkSize+before-length, brkSize+before-length)
+	m.put(dataStart+page+5*word, brkStart-before+length)
+	f := Find(m, page, data, Extent{brkStart - before, brkStart + brkSize})
+	f.Walk(context.Background())
+	if len(f.Heap.Arenas) != 2 {
+		t.Fatalf("%+v", f.Heap)
+	}
+	// The library rounds the address of its first block up.
+	if a := f.Heap.Arenas[0]; a.Unread.Bytes != 0 || a.Own.Bytes != before {
+		t.Errorf("%+v", a)
+	}
+}
+
 // After memory that is no block, the walk goes on. What is left out is counted.
 func TestResume(t *testing.T) {
 	m := library(glibc236)

@@ -1,7 +1,8 @@
 package glibcheap
 
-// parameters is the library's own count of blocks with mappings of their own (struct malloc_par).
-type parameters struct{ blocks, bytes uint64 }
+// parameters is the library's own count of blocks with mappings of their own, and the address of
+// the first block of the main arena (struct malloc_par).
+type parameters struct{ blocks, bytes, first uint64 }
 
 // findParameters looks for the parameters of malloc in writable data of the library: the start
 // of the heap, after the bytes in mappings and the most there ever were, after the number of
@@ -34,7 +35,7 @@ func (r *reader) findParameters(data []Extent, brk Extent) (parameters, bool) {
 			counts := []uint64{before[0] & (1<<32 - 1), before[0] >> 32, before[1] & (1<<32 - 1), before[1] >> 32, before[2] & (1<<32 - 1)}
 			for _, i := range []int{2, 1} { // without and with padding
 				if counts[i+1] == allowed && counts[i] <= counts[i+2] {
-					return parameters{blocks: counts[i], bytes: bytes}, true
+					return parameters{blocks: counts[i], bytes: bytes, first: (base + 15) &^ 15}, true
 				}
 			}
 		}
