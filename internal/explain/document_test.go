@@ -72,7 +72,9 @@ func TestVerdicts(t *testing.T) {
 		{"mappings", made(nil, Row{Kind: Anonymous, Resident: 30 * mib, Count: 3}, code), []Topic{AboutMappings}, "75 % of RSS (30 MiB) is in 3 anonymous mappings", "-e mmap"},
 		{"swap", made(nil, Row{Kind: Live, Resident: 30 * mib, Swap: 20 * mib}, code), []Topic{AboutLive, AboutSwap}, "(30 MiB)", "grow"},
 		{
-			"more swap than RSS", made(nil, Row{Kind: Live, Resident: 30 * mib}, Row{Kind: Other, What: "memory of malloc", Swap: 80 * mib}, Row{Kind: Files, Swap: 10 * mib}), []Topic{AboutSwap, AboutLive},
+			"more swap than RSS",
+			made(nil, Row{Kind: Live, Resident: 30 * mib}, Row{Kind: Other, What: "memory of malloc", Swap: 80 * mib}, Row{Kind: Files, Swap: 10 * mib}),
+			[]Topic{AboutSwap, AboutLive},
 			"90 MiB is swapped out and not part of RSS, which is 75 % of both together; the largest part is memory of malloc (80 MiB)", "add these 90 MiB",
 		},
 		{"unread", made(nil, Row{Kind: Unread, Resident: 10 * mib, Why: "the time was over"}, Row{Kind: Program, Resident: 30 * mib}), []Topic{AboutUnknown}, "25 % of RSS (10 MiB) could not be explained: the time was over", "10 MiB"},
