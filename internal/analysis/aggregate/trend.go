@@ -8,12 +8,13 @@ import (
 )
 
 // Trend returns what the blocks of call sites do over time, taken together; they
-// must be of the same type of resource. It is [trend.Unclear] for resources of which the trace has only some allocations.
+// must be of the same type of resource. It is [trend.Unclear] for resources of
+// which the trace has only some allocations.
 func (e *Engine) Trend(sites ...int) trend.Trend {
 	f := trend.Figures{Now: e.clock.Last(), Since: e.facts.gap}
 	var all *trend.History
 	for _, n := range sites {
-		s := e.sites.At(uint64(n))
+		s := e.sites.at(uint32(n))
 		of := e.resources.all[s.resource]
 		if of.Sampled {
 			return trend.Trend{}
@@ -44,7 +45,7 @@ func (e *Engine) SiteOf(pid int32, resource uint32, id uint64) (site int, ok boo
 	if fate == live.Absent {
 		return 0, false
 	}
-	return int(e.sources.At(uint64(e.lives.At(b.Value).number())).site), true
+	return int(e.sites.sources.At(uint64(e.lives.At(b.Value).number())).site), true
 }
 
 // Suspect is a call site whose blocks pile up.
@@ -69,8 +70,8 @@ func (e *Engine) Judges(resource string) bool {
 // enough live blocks.
 func (e *Engine) Suspects(resource string) []Suspect {
 	var out []Suspect
-	for i := range e.sites.Len() {
-		s := e.sites.At(uint64(i))
+	for i := range e.sites.all.Len() {
+		s := e.sites.at(uint32(i))
 		of := e.resources.all[s.resource]
 		if of.Type != resource || of.sums.Of(int(s.group)).Live.Blocks < trend.LeastBlocks {
 			continue
