@@ -31,7 +31,7 @@ func suspectsOf(s *Snapshot, rows []Row) suspects {
 	if len(s.Suspects) == 0 {
 		return suspects{none: time.Duration(s.Time) >= verdict.EnoughTime}
 	}
-	bySite := make(map[int]*Row, len(rows))
+	bySite := make([]*Row, len(s.Sites))
 	for i := range rows {
 		bySite[rows[i].Sites[0]] = &rows[i]
 	}
@@ -101,7 +101,7 @@ func (s *suspects) objects(most int) (objects []suspectObject, others int) {
 	shown := s.all[:min(len(s.all), most)]
 	objects = []suspectObject{}
 	for i := range shown {
-		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(&shown[i].Place)})
+		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(shown[i].Place)})
 	}
 	return objects, len(s.all) - len(shown)
 }
