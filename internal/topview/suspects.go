@@ -78,6 +78,18 @@ func (s *suspects) lines(columns int) (lines []string) {
 	return lines
 }
 
+// Verdicts returns the lines about the suspects of the last snapshot, or the one that there are
+// none, followed by what makes the verdicts uncertain. Lines about suspects have at most columns.
+func (m *Model) Verdicts(columns int) []string {
+	observed := verdict.ObservationOf(m.now.State, "")
+	leading := m.suspects()
+	lines := leading.lines(columns)
+	if len(lines) == 0 {
+		lines = []string{observed.None()}
+	}
+	return append(lines, observed.Doubts()...)
+}
+
 // verdict returns the verdict on a row in words, or an empty string if it is no suspect.
 func (s *suspects) verdict(r *Row) string {
 	for i := range s.all {
