@@ -22,6 +22,7 @@ type State struct {
 	// no other figure.
 	Others uint64
 	Lost   loss.Table
+	Gap    int64 // when the last gap in the recording ended; 0 if there was none
 	// Growth compares the growth of the resident memory with the blocks of
 	// memory that are live; nil if it is not known.
 	Growth *rss.Growth
@@ -60,7 +61,7 @@ func (e *Engine) State() *State {
 	s := &State{
 		Start: e.clock.First(), Time: e.clock.Last(), Interval: time.Duration(e.interval.length),
 		Sites: make([]Site, e.sites.all.Len()), Resources: make([]Resource, len(e.resources.all)),
-		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)),
+		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)), Gap: e.facts.gap,
 	}
 	for i := range e.sites.all.Len() {
 		x := e.sites.at(uint32(i))

@@ -66,12 +66,11 @@ type Suspect struct {
 	Trend trend.Trend
 }
 
-// Judges reports whether the call sites of a type of resource have verdicts:
-// all its calls are recorded, and there are frees among them.
+// Judges reports whether the call sites of a type of resource have verdicts.
 func (e *Engine) Judges(resource string) bool {
 	for _, of := range e.resources.all {
 		if of.Type == resource {
-			return !of.Sampled && of.Calls.Frees+of.Calls.Reallocs > 0
+			return of.Judged()
 		}
 	}
 	return false
