@@ -263,7 +263,8 @@ func TestOtherAllocators(t *testing.T) {
 				child.Go()
 				child.Succeed()
 				otherAllocator(t, d, test.allocator, numbers(t, child.Output()))
-				if again.Since(d); len(again.Drift.Rows) > 0 {
+				again.Since(d) // the kernel may make pages huge meanwhile, or take pages of files
+				if slices.ContainsFunc(again.Drift.Rows, func(c explain.Change) bool { return c.Size != 0 }) {
 					t.Errorf("the drift of a process that waits is %+v", again.Drift)
 				}
 			})
@@ -283,12 +284,13 @@ func otherAllocator(t *testing.T, d *explain.Document, name string, printed map[
 		// The program counts headers as large as glibc's, which others do not have.
 		t.Errorf("%d bytes are resident, the program has %d", row.resident, live)
 	}
-	// jemalloc and tcmalloc count pages that were never touched as resident: theirs is a maximum.
-	if n, known := printed["own_resident"]; known && (row.resident > n+n/50 || row.resident < n-n/10-mib) {
+	// jemalloc and tcmalloc count pages that were never touched as resident: theirs is a maximum,
+	// except that the kernel may make pages huge.
+	if n, known := printed["own_resident"]; known && (row.resident > n+n/50+2*mib || row.resident < n-n/10-mib) {
 		t.Errorf("%d bytes are resident, %s knows of %d at most", row.resident, name, n)
 	}
-	// tcmalloc does not count its own structures as mapped, for which it takes steps of 8 MiB.
-	if n := printed["own_mapped"]; row.size < n-n/50 || row.size > n+n/50+8*mib {
+	// tcmalloc does not count its own structures as mapped, for which it takes 8 MiB or 16 MiB.
+	if n := printed["own_mapped"]; row.size < n-n/50 || row.size > n+n/50+16*mib {
 		t.Errorf("%d bytes are mapped, %s knows of %d", row.size, name, n)
 	}
 }
