@@ -52,8 +52,46 @@ func (n *siteNamer) site(number int) digestview.Site {
 	return s
 }
 
+// functions returns the function of each frame of a call site, the innermost first, or its
+// address if the function is unknown.
+func (n *siteNamer) functions(number int) (all []string) {
+	var r trace.Record
+	n.engine.Place(number, &r)
+	framer := n.framer
+	framer.Inlined = false
+	for i := range r.Call.Stack.Frames {
+		f := framer.Step(nil, r.PID, &r.Call.Stack, i)[0]
+		all = append(all, f.Label())
+	}
+	return all
+}
+
+// below returns the function that all call sites of a suspect are in or below.
+func (n *siteNamer) below(s *aggregate.Suspect) string {
+	var stacks [][]string
+	for _, number := range s.Sites() {
+		stacks = append(stacks, n.functions(number))
+	}
+	return sites.Printable(verdict.Below(stacks, s.Common))
+}
+
 // base returns the last part of a path.
 func base(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
+
+// suspect returns a suspect, with the call sites that leak together.
+func (n *siteNamer) suspect(x *aggregate.Suspect) digestview.Site {
+	if len(x.Parts) == 0 {
+		s := n.site(x.Site)
+		s.Trend = x.Trend
+		return s
+	}
+	parts := len(x.Parts)
+	s := digestview.Site{Name: verdict.Together(parts, n.below(x)), Where: verdict.Each(parts, &x.Trend), Trend: x.Trend}
+	for i := range x.Parts {
+		s.Parts = append(s.Parts, n.suspect(&x.Parts[i]))
+	}
+	return s
+}
 
 // verdicts returns the verdicts on all call sites that have some.
 func (n *siteNamer) verdicts() *digestview.Verdicts {
@@ -66,13 +104,15 @@ func (n *siteNamer) verdicts() *digestview.Verdicts {
 			continue
 		}
 		for _, x := range n.engine.Suspects(of.Type) {
-			suspect[x.Site] = true
+			for _, number := range x.Sites() {
+				suspect[number] = true
+			}
 			if len(v.Suspects) == pageSuspects {
 				v.More++
 				continue
 			}
-			s := n.site(x.Site)
-			s.Trend, s.Type = x.Trend, typeName(of)
+			s := n.suspect(&x)
+			s.Type = typeName(of)
 			v.Suspects = append(v.Suspects, s)
 		}
 	}

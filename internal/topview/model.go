@@ -117,7 +117,9 @@ func (m *Model) Missing(rows int) (sites []int) {
 	}
 	leading := m.suspects()
 	for _, x := range leading.all[:min(rows, len(leading.all))] {
-		needed = append(slices.Clip(needed), *x.Row)
+		for _, r := range x.rows() {
+			needed = append(slices.Clip(needed), *r)
+		}
 	}
 	for i := range needed {
 		for _, n := range needed[i].Sites {

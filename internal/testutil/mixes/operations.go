@@ -15,12 +15,13 @@ type Operation struct {
 	Below uint64   // the frame that called all of them, directly or not
 	Times int      // it leaked in the recording
 	Bytes uint64   // that it leaked
+	Rate  float64  // bytes per second, from when it begins to leak
 }
 
 // Kinds are the kinds of mixes of [NewOperations].
 var Kinds = []string{
 	"alone",  // an operation of two to six call sites leaks
-	"beside", // so does another call site: more than each call site of the operation, less than all
+	"beside", // so does another call site: less than the operation, but mostly more than each of its call sites
 	"two",    // two operations leak independently
 	"apart",  // two to four call sites with the same callers leak independently, at the same rate
 }
@@ -29,7 +30,7 @@ var Kinds = []string{
 type Together struct {
 	Mix
 	Kind       string
-	Operations []Operation // an independent call site is one of its own; the most bytes first
+	Operations []Operation // an independent call site is one of its own
 }
 
 // NewOperations makes the trace of a seed. Its kind is that of seed modulo 4.
@@ -71,7 +72,7 @@ func (g *generator) operations(m *Together, times float64) {
 			all, most = all+g.sites[n].mean(), max(most, g.sites[n].mean())
 		}
 		other := g.siteBelow(callers)
-		size := most + (all-most)/2
+		size := min(most+(all-most)/2, all/4*3) // so that chance does not decide which is faster
 		g.sites[other].least, g.sites[other].most = size, size
 		m.Operations = []Operation{g.operation(sites, g.pace(times)), g.operation([]int32{other}, g.pace(times))}
 	case "two":
@@ -148,8 +149,7 @@ func (g *generator) pace(times float64) pace {
 }
 
 // operation adds runs of an operation.
-func (g *generator) operation(sites []int32, p pace) Operation {
-	op := Operation{}
+func (g *generator) operation(sites []int32, p pace) (op Operation) {
 	for _, n := range sites {
 		op.Sites = append(op.Sites, g.sites[n].stack[0])
 	}
@@ -183,6 +183,7 @@ func (g *generator) operation(sites []int32, p pace) Operation {
 		}
 	}
 	rate := p.times / g.end
+	defer func() { op.Rate = float64(op.Bytes) / (g.end - max(0, p.from)) }()
 	if p.busy > 0 {
 		g.arrivals(p.from, g.end, rate*p.busy, func(at float64) { run(at, false) })
 	}
