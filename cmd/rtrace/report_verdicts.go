@@ -53,15 +53,16 @@ func (n *siteNamer) site(number int) digestview.Site {
 }
 
 // functions returns the function of each frame of a call site, the innermost first, or its
-// address if the function is unknown.
+// address if the function is unknown. Functions that are inlined there do not count.
 func (n *siteNamer) functions(number int) (all []string) {
 	var r trace.Record
 	n.engine.Place(number, &r)
 	framer := n.framer
-	framer.Inlined = false
+	framer.Inlined = true
+	var made []sites.Frame
 	for i := range r.Call.Stack.Frames {
-		f := framer.Step(nil, r.PID, &r.Call.Stack, i)[0]
-		all = append(all, f.Label())
+		made = framer.Step(made[:0], r.PID, &r.Call.Stack, i)
+		all = append(all, made[len(made)-1].Label())
 	}
 	return all
 }

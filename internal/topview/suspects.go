@@ -2,6 +2,7 @@ package topview
 
 import (
 	"fmt"
+	"strings"
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/report/verdict"
@@ -32,11 +33,19 @@ func (x *suspect) together() string {
 	for _, r := range x.rows() {
 		var names []string
 		for i := range r.Place.Frames {
-			names = append(names, r.Place.Frames[i].Function)
+			names = append(names, r.Place.Frames[i].whole())
 		}
 		stacks = append(stacks, names)
 	}
 	return verdict.Together(len(x.of.Parts), verdict.Below(stacks, x.of.Common))
+}
+
+// whole returns the function at a frame, into which Function may be inlined.
+func (f *Frame) whole() string {
+	if n := strings.LastIndex(f.Offset, "+0x"); n > 0 && f.Function != f.Offset {
+		return f.Offset[:n]
+	}
+	return f.Function
 }
 
 // rows returns the rows of a suspect.

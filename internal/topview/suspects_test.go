@@ -174,7 +174,7 @@ func TestSuspectsTogether(t *testing.T) {
 	s := newScene()
 	for site, name := range map[int]string{0: "cache_insert", 1: "parse"} {
 		p := s.places[site]
-		p.Frames = []Frame{{Function: name}, {Function: "handle_request\x1b[31m"}}
+		p.Frames = []Frame{{Function: name, Offset: name}, {Function: "run_inlined", Offset: "handle_request\x1b[31m+0x1f"}}
 		s.places[site] = p
 	}
 	m := New(s, Options{By: BySite, Order: OrderLive})
