@@ -81,7 +81,7 @@ func suspectsOf(s *Snapshot, rows []Row) suspects {
 		}
 		return suspects{none: observed.None()}
 	}
-	bySite := make(map[int]*Row, len(rows))
+	bySite := make([]*Row, len(s.Sites))
 	for i := range rows {
 		bySite[rows[i].Sites[0]] = &rows[i]
 	}
@@ -138,7 +138,7 @@ func (s *suspects) lines(columns int) (lines []string) {
 // none, followed by what makes the verdicts uncertain. Lines about suspects have at most columns.
 func (m *Model) Verdicts(columns int) []string {
 	observed := verdict.ObservationOf(m.now.State, "")
-	leading := m.suspects()
+	leading := m.list.suspects
 	lines := leading.lines(columns)
 	if len(lines) == 0 {
 		lines = []string{observed.None()}
@@ -176,7 +176,7 @@ type suspectObject struct {
 
 // object returns a suspect for JSON.
 func (x *suspect) object() suspectObject {
-	out := suspectObject{x.label(), verdict.ObjectOf(&x.of.Trend), placed(&x.Place), nil}
+	out := suspectObject{x.label(), verdict.ObjectOf(&x.of.Trend), placed(x.Place), nil}
 	if len(x.of.Parts) == 0 {
 		return out
 	}

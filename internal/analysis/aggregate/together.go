@@ -29,9 +29,12 @@ func (e *Engine) merge(all []Suspect) []Suspect {
 	for i, s := range all {
 		var group *together
 		var common int
-		site := e.sites.At(uint64(s.Site))
-		history, frames := site.history.At(e.clock.Last()), e.wholeStack(s.Site)
-		if i < maxTogether && len(frames) > 0 {
+		if i >= maxTogether {
+			groups = append(groups, &together{parts: []Suspect{s}})
+			continue
+		}
+		history, frames := e.sites.at(uint32(s.Site)).history.At(e.clock.Last()), e.wholeStack(s.Site)
+		if len(frames) > 0 {
 			for _, g := range groups {
 				if common = sharedEnd(g.frames, frames); common > 0 && e.leakTogether(g, &s, history) {
 					group = g
@@ -53,8 +56,7 @@ func (e *Engine) merge(all []Suspect) []Suspect {
 	for _, g := range groups {
 		out = append(out, e.suspects(g)...)
 	}
-	slices.SortStableFunc(out, func(a, b Suspect) int { return a.Trend.Compare(&b.Trend) })
-	return out
+	return sorted(out)
 }
 
 // suspects returns the call sites of a group as one suspect, or if they do not
@@ -78,7 +80,7 @@ func (e *Engine) suspects(g *together) []Suspect {
 // the first one of a group.
 func (e *Engine) leakTogether(g *together, s *Suspect, history *trend.History) bool {
 	first := &g.parts[0]
-	a, b := e.sites.At(uint64(first.Site)), e.sites.At(uint64(s.Site))
+	a, b := e.sites.at(uint32(first.Site)), e.sites.at(uint32(s.Site))
 	if a.process != b.process || a.resource != b.resource {
 		return false
 	}
@@ -91,7 +93,7 @@ func (e *Engine) leakTogether(g *together, s *Suspect, history *trend.History) b
 func (e *Engine) sameThreads(a, b int) bool {
 	live := make(map[uint64]int64)
 	for i, n := range []int{a, b} {
-		for _, t := range e.threadsOf(e.sites.At(uint64(n))) {
+		for _, t := range e.sites.threadsOf(e.sites.at(uint32(n))) {
 			key := t.Thread
 			if t.Others {
 				key = ^uint64(0)
