@@ -20,10 +20,10 @@ type Operation struct {
 
 // Kinds are the kinds of mixes of [NewOperations].
 var Kinds = []string{
-	"alone",  // an operation of two to six call sites leaks
-	"beside", // so does another call site: less than the operation, but mostly more than each of its call sites
-	"two",    // two operations leak independently
-	"apart",  // two to four call sites with the same callers leak independently, at the same rate
+	"alone", // an operation of two to six call sites leaks
+	"other", // so does another call site: less than the operation, but mostly more than each of its call sites
+	"two",   // two operations leak independently
+	"apart", // two to four call sites with the same callers leak independently, at the same rate
 }
 
 // Together is the trace of a program that leaks at several call sites.
@@ -65,7 +65,7 @@ func (g *generator) operations(m *Together, times float64) {
 	switch m.Kind {
 	case "alone":
 		m.Operations = []Operation{g.operation(g.operationSites(callers), g.pace(times))}
-	case "beside":
+	case "other":
 		sites := g.operationSites(callers)
 		all, most := uint32(0), uint32(0)
 		for _, n := range sites {
