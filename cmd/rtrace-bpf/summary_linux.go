@@ -22,7 +22,7 @@ const (
 	summaryFrames = 6 // frames of each, at least
 )
 
-// indent is in front of the lines of a summary that follow the first one.
+// indent is before the lines of a summary that follow the first one.
 const indent = "  "
 
 // summary prints the summary of a trace.

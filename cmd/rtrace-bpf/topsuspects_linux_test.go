@@ -16,6 +16,7 @@ type suspectLine struct {
 	Suspects []struct {
 		Function, Verdict string
 		Growing           bool
+		Stack             []string
 	}
 	Rows []struct {
 		Function    string

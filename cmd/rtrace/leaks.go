@@ -146,7 +146,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	if !r.doubtful && !o.unknown && o.judged() {
-		r.trends = newTrends(engine.Engine)
+		r.trends = newTrends(engine.Engine, o.resource, newSiteNamer(engine.Engine, o.framer(resolver), resolver))
 	}
 	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record

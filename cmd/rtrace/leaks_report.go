@@ -11,6 +11,7 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
+	"rtrace-bpf/internal/report/verdict"
 	"rtrace-bpf/trace"
 )
 
@@ -124,12 +125,11 @@ func (r *leakReport) print(w io.Writer) error {
 		if spaced && n > 0 {
 			t.Blank()
 		}
-		row := []string{number(g.Bytes), percent(g.Bytes, bytes), number(g.Blocks), ""}
-		for _, text := range r.judgedTexts(g) {
-			row[3] = text
-			t.Row(row...)
-			row = make([]string, 4)
+		if l := r.trends.leadOf(g); l != nil {
+			r.leadRows(t, l, bytes)
+			t.Blank()
 		}
+		amountRows(t, amount{g.Blocks, g.Bytes}, bytes, r.judgedTexts(g))
 		for i := range g.List {
 			t.Row("", "", "", "  "+r.block(&g.List[i]))
 		}
@@ -147,10 +147,36 @@ func (r *leakReport) print(w io.Writer) error {
 	return err
 }
 
+// leadRows adds the rows about groups that leak together. Their own rows follow.
+func (r *leakReport) leadRows(t *table.Table, l *lead, all uint64) {
+	var sum amount
+	for _, g := range l.groups {
+		sum.Blocks += g.Blocks
+		sum.Bytes += g.Bytes
+	}
+	amountRows(t, sum, all, []string{verdict.Text(l.trend), l.title() + ":"})
+}
+
+// amountRows adds rows with an amount in the first one, and a text in each.
+func amountRows(t *table.Table, a amount, all uint64, texts []string) {
+	row := []string{number(a.Bytes), percent(a.Bytes, all), number(a.Blocks), ""}
+	for _, text := range texts {
+		row[3] = text
+		t.Row(row...)
+		row = make([]string, 4)
+	}
+}
+
 // judgedTexts returns the lines of a group, preceded by its verdict if call sites
-// that grow are set apart.
+// that grow are set apart. The verdict on groups that leak together is before them.
 func (r *leakReport) judgedTexts(g *sites.Group) []string {
 	texts := r.texts(g)
+	if r.trends.part(g) {
+		for i := range texts {
+			texts[i] = "  " + texts[i]
+		}
+		return texts
+	}
 	if !r.trends.grows() && !r.options.all {
 		return texts
 	}

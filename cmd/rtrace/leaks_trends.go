@@ -13,17 +13,20 @@ import (
 // trends holds what the call sites of groups do over time. A nil *trends has no verdicts.
 type trends struct {
 	engine   *aggregate.Engine
+	resource string // type
+	names    *siteNamer
 	sites    map[*sites.Group][]int // numbers of call sites
 	seen     map[groupSite]bool
 	of       map[*sites.Group]*trend.Trend // after sort
 	suspects int                           // groups that grow
+	leads    []*lead                       // these, the fastest first
 }
 
 // groupSite is a call site in a group.
 type groupSite struct{ group, site int }
 
-func newTrends(e *aggregate.Engine) *trends {
-	return &trends{engine: e, sites: make(map[*sites.Group][]int), seen: make(map[groupSite]bool)}
+func newTrends(e *aggregate.Engine, resource string, names *siteNamer) *trends {
+	return &trends{engine: e, resource: resource, names: names, sites: make(map[*sites.Group][]int), seen: make(map[groupSite]bool)}
 }
 
 // add adds the call site of a live block to its group, which has the number n.
@@ -35,8 +38,8 @@ func (t *trends) add(n int, g *sites.Group, r *trace.Record) {
 	}
 }
 
-// sort sorts groups: those that grow first, the fastest before the others, and then the
-// largest.
+// sort sorts groups: those that grow first, the fastest before the others, with those that leak
+// together next to each other, and then the largest.
 func (t *trends) sort(groups []*sites.Group) {
 	if t.of == nil {
 		t.of = make(map[*sites.Group]*trend.Trend)
@@ -58,6 +61,31 @@ func (t *trends) sort(groups []*sites.Group) {
 		}
 		return x.Compare(y)
 	})
+	if t.leads == nil {
+		t.leads = t.leadsOf(groups[:t.suspects])
+	}
+	n := 0
+	for _, l := range t.leads {
+		n += copy(groups[n:], l.groups)
+	}
+}
+
+// leadOf returns the lead of several groups that begins with a group, or nil.
+func (t *trends) leadOf(g *sites.Group) *lead {
+	if t == nil {
+		return nil
+	}
+	for _, l := range t.leads {
+		if l.together() && l.groups[0] == g {
+			return l
+		}
+	}
+	return nil
+}
+
+// part reports whether a group is one of several that leak together.
+func (t *trends) part(g *sites.Group) bool {
+	return t != nil && slices.ContainsFunc(t.leads, func(l *lead) bool { return l.together() && slices.Contains(l.groups, g) })
 }
 
 // grows reports whether a group grows.
@@ -79,7 +107,11 @@ func (t *trends) texts() (lines []string) {
 	observed := verdict.ObservationOf(t.engine.State(), "")
 	switch {
 	case t.suspects > 0:
-		lines = append(lines, "growing steadily: "+plural(uint64(t.suspects), "group")+", printed first")
+		text := plural(uint64(t.suspects), "group")
+		if n := len(t.leads); n < t.suspects {
+			text = plural(uint64(n), "suspect") + " of " + text
+		}
+		lines = append(lines, "growing steadily: "+text+", printed first")
 	case observed.Judged && observed.Time >= verdict.EnoughTime:
 		lines = append(lines, observed.None())
 	default:

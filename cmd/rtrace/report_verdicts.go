@@ -52,8 +52,47 @@ func (n *siteNamer) site(number int) digestview.Site {
 	return s
 }
 
+// functions returns the function of each frame of a call site, the innermost first, or its
+// address if the function is unknown. Functions that are inlined there do not count.
+func (n *siteNamer) functions(number int) (all []string) {
+	var r trace.Record
+	n.engine.Place(number, &r)
+	framer := n.framer
+	framer.Inlined = true
+	var made []sites.Frame
+	for i := range r.Call.Stack.Frames {
+		made = framer.Step(made[:0], r.PID, &r.Call.Stack, i)
+		all = append(all, made[len(made)-1].Label())
+	}
+	return all
+}
+
+// below returns the function that all call sites of a suspect are in or below.
+func (n *siteNamer) below(s *aggregate.Suspect) string {
+	var stacks [][]string
+	for _, number := range s.Sites() {
+		stacks = append(stacks, n.functions(number))
+	}
+	return sites.Printable(verdict.Below(stacks, s.Common))
+}
+
 // base returns the last part of a path.
 func base(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
+
+// suspect returns a suspect, with the call sites that leak together.
+func (n *siteNamer) suspect(x *aggregate.Suspect) digestview.Site {
+	if len(x.Parts) == 0 {
+		s := n.site(x.Site)
+		s.Trend = x.Trend
+		return s
+	}
+	parts := len(x.Parts)
+	s := digestview.Site{Name: verdict.Together(parts, n.below(x)), Where: verdict.Each(parts, &x.Trend), Trend: x.Trend}
+	for i := range x.Parts {
+		s.Parts = append(s.Parts, n.suspect(&x.Parts[i]))
+	}
+	return s
+}
 
 // verdicts returns the verdicts on all call sites that have some.
 func (n *siteNamer) verdicts() *digestview.Verdicts {
@@ -66,13 +105,15 @@ func (n *siteNamer) verdicts() *digestview.Verdicts {
 			continue
 		}
 		for _, x := range n.engine.Suspects(of.Type) {
-			suspect[x.Site] = true
+			for _, number := range x.Sites() {
+				suspect[number] = true
+			}
 			if len(v.Suspects) == pageSuspects {
 				v.More++
 				continue
 			}
-			s := n.site(x.Site)
-			s.Trend, s.Type = x.Trend, typeName(of)
+			s := n.suspect(&x)
+			s.Type = typeName(of)
 			v.Suspects = append(v.Suspects, s)
 		}
 	}

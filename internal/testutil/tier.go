@@ -38,7 +38,7 @@ func Sweep(t testing.TB) bool {
 var large = map[string]string{
 	"chromium": "Chromium", "clang": "clang", "clang++": "clang", "dot": "Graphviz", "dwz": "dwz",
 	"java": "a JDK", "javac": "a JDK", "llvm-dwp": "LLVM", "llvm-symbolizer": "LLVM", "node": "node", "npm": "node",
-	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "redis-cli": "redis", "redis-check-rdb": "redis", "rg": "ripgrep", "tmux": "tmux",
+	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "redis-cli": "redis", "redis-server": "redis", "redis-check-rdb": "redis", "rg": "ripgrep", "tmux": "tmux",
 }
 
 // FirstOnly reports whether this is a run of `make test`, which leaves out what Extra marks. A

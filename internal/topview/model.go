@@ -101,8 +101,10 @@ func (m *Model) Missing(rows int) (sites []int) {
 		needed = append(slices.Clip(all[s.cursor:s.cursor+1]), needed...)
 	}
 	leading := m.list.suspects.all
-	for _, x := range leading[:min(rows, len(leading))] {
-		needed = append(slices.Clip(needed), *x.Row)
+	for i := range leading[:min(rows, len(leading))] {
+		for _, r := range leading[i].rows() {
+			needed = append(slices.Clip(needed), *r)
+		}
 	}
 	for i := range needed {
 		for _, n := range needed[i].Sites {

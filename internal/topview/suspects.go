@@ -2,15 +2,62 @@ package topview
 
 import (
 	"fmt"
+	"strings"
 
-	"rtrace-bpf/internal/analysis/trend"
+	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/report/verdict"
 )
 
-// suspect is a row whose blocks pile up.
+// suspect is a row whose blocks pile up, or several that leak together.
 type suspect struct {
-	*Row
-	trend *trend.Trend
+	*Row  // of several the first
+	of    *aggregate.Suspect
+	parts []suspect // of several
+}
+
+// fit returns the text of a suspect in a number of columns.
+func (x *suspect) fit(room int) string {
+	if len(x.of.Parts) == 0 {
+		return x.Row.fit(room)
+	}
+	text := x.together()
+	if full := text + ", " + verdict.Each(len(x.of.Parts), &x.of.Trend); width(full) <= room {
+		return full
+	}
+	return shorten(text, room)
+}
+
+// together returns what call sites that leak together have in common.
+func (x *suspect) together() string {
+	var stacks [][]string
+	for _, r := range x.rows() {
+		var names []string
+		for i := range r.Place.Frames {
+			names = append(names, r.Place.Frames[i].whole())
+		}
+		stacks = append(stacks, names)
+	}
+	return verdict.Together(len(x.of.Parts), verdict.Below(stacks, x.of.Common))
+}
+
+// whole returns the function at a frame, into which Function may be inlined.
+func (f *Frame) whole() string {
+	if n := strings.LastIndex(f.Offset, "+0x"); n > 0 && f.Function != f.Offset {
+		return f.Offset[:n]
+	}
+	return f.Function
+}
+
+// rows returns the rows of a suspect.
+func (x *suspect) rows() []*Row {
+	if len(x.parts) == 0 {
+		return []*Row{x.Row}
+	}
+	var all []*Row
+	for i := range x.parts {
+		all = append(all, x.parts[i].Row)
+	}
+	return all
 }
 
 // suspectLines is how many lines the suspects take at most.
@@ -41,8 +88,17 @@ func suspectsOf(s *Snapshot, rows []Row) suspects {
 	var out suspects
 	for i := range s.Suspects {
 		x := &s.Suspects[i]
-		if r := bySite[x.Site]; r != nil { // the filter leaves out rows
-			out.all = append(out.all, suspect{r, &x.Trend})
+		var parts []suspect
+		for k := range x.Parts {
+			if r := bySite[x.Parts[k].Site]; r != nil { // the filter leaves out rows
+				parts = append(parts, suspect{Row: r, of: &x.Parts[k]})
+			}
+		}
+		switch r := bySite[x.Site]; {
+		case len(parts) > 0:
+			out.all = append(out.all, suspect{parts[0].Row, x, parts})
+		case r != nil:
+			out.all = append(out.all, suspect{Row: r, of: x})
 		}
 	}
 	return out
@@ -60,7 +116,7 @@ func (s *suspects) lines(columns int) (lines []string) {
 		if len(s.all) > 1 {
 			title = fmt.Sprintf("suspect %d of %d: ", i+1, len(s.all))
 		}
-		text := verdict.Text(shown[i].trend)
+		text := verdict.Text(&shown[i].of.Trend)
 		room := columns - width(title) - len(": ") - width(text)
 		switch {
 		case room >= leastText:
@@ -93,8 +149,16 @@ func (m *Model) Verdicts(columns int) []string {
 // verdict returns the verdict on a row in words, or an empty string if it is no suspect.
 func (s *suspects) verdict(r *Row) string {
 	for i := range s.all {
-		if s.all[i].Row == r {
-			return verdict.Text(s.all[i].trend)
+		x := &s.all[i]
+		for _, part := range x.rows() {
+			if part != r {
+				continue
+			}
+			text := verdict.Text(&x.of.Trend)
+			if len(x.of.Parts) > 0 {
+				text = x.together() + ", " + verdict.Each(len(x.of.Parts), &x.of.Trend) + ": " + text
+			}
+			return text
 		}
 	}
 	return ""
@@ -105,6 +169,22 @@ type suspectObject struct {
 	Text string `json:"text"`
 	*verdict.Object
 	placeObject
+	// Parts are the call sites that leak together, the one of placeObject first; none for a
+	// single one.
+	Parts []suspectObject `json:"parts,omitempty"`
+}
+
+// object returns a suspect for JSON.
+func (x *suspect) object() suspectObject {
+	out := suspectObject{x.label(), verdict.ObjectOf(&x.of.Trend), placed(x.Place), nil}
+	if len(x.of.Parts) == 0 {
+		return out
+	}
+	out.Text = x.together() + ", " + verdict.Each(len(x.of.Parts), &x.of.Trend)
+	for i := range x.parts {
+		out.Parts = append(out.Parts, x.parts[i].object())
+	}
+	return out
 }
 
 // objects returns the first suspects for JSON. The result is nil without verdicts, and empty if
@@ -116,7 +196,7 @@ func (s *suspects) objects(most int) (objects []suspectObject, others int) {
 	shown := s.all[:min(len(s.all), most)]
 	objects = []suspectObject{}
 	for i := range shown {
-		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(shown[i].Place)})
+		objects = append(objects, shown[i].object())
 	}
 	return objects, len(s.all) - len(shown)
 }

@@ -168,3 +168,45 @@ func TestManySuspects(t *testing.T) {
 		t.Errorf("%+v and %d others", x.Suspects, x.OtherSuspects)
 	}
 }
+
+// Call sites that leak together are one suspect, which names its parts in JSON.
+func TestSuspectsTogether(t *testing.T) {
+	s := newScene()
+	for site, name := range map[int]string{0: "cache_insert", 1: "parse"} {
+		p := s.places[site]
+		p.Frames = []Frame{{Function: name, Offset: name}, {Function: "run_inlined", Offset: "handle_request\x1b[31m+0x1f"}}
+		s.places[site] = p
+	}
+	m := New(s, Options{By: BySite, Order: OrderLive})
+	for range 40 {
+		s.alloc(0, 1, 1, 1000)
+		s.alloc(1, 1, 1, 24)
+		s.free(s.alloc(2, 2, 10, 64))
+		m.Update(s.judged(), false)
+	}
+	of := s.Trend(0, 1)
+	const title = "2 call sites below handle_request\\x1b[31m"
+	words := verdict.Text(&of)
+	if got, want := written(t, m, 170), "\n\nsuspect: "+title+", 2 blocks and 1 KiB each time: "+words+"\n\n"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+	if got, want := shown(m, 80, 24), "\nsuspect: "+title+", 2 blocks and 1 KiB each time\n  "+words+"\n"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+	if got := m.Verdicts(150); len(got) != 1 || !strings.HasPrefix(got[0], "suspect: "+title) {
+		t.Errorf("summary: %q", got)
+	}
+	press(m, "down enter")
+	if got, want := shown(m, 200, 24), "\nsuspect    "+title+", 2 blocks and 1 KiB each time: "+words+"\n"; !strings.Contains(got, want) {
+		t.Errorf("no %q in the detail:\n%s", want, got)
+	}
+	x, _ := writtenObject(t, m, 10)
+	if len(x.Suspects) != 1 || x.OtherSuspects != 0 || len(x.Suspects[0].Parts) != 2 || x.Suspects[0].Text != title+", 2 blocks and 1 KiB each time" || x.Suspects[0].Verdict != words {
+		t.Fatalf("%+v", x.Suspects)
+	}
+	for i, function := range []string{"cache_insert", "parse<std::map<std::string, std::vector<int>>>(std::string const&)"} {
+		if p := x.Suspects[0].Parts[i]; p.Function != function || !p.Growing || p.Parts != nil {
+			t.Errorf("part %d: %+v", i, p)
+		}
+	}
+}

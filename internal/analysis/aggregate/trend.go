@@ -60,10 +60,16 @@ func (e *Engine) SiteOf(pid int32, resource uint32, id uint64) (site int, ok boo
 	return int(e.sites.sources.At(uint64(e.lives.At(b.Value).number())).site), true
 }
 
-// Suspect is a call site whose blocks pile up.
+// Suspect is a call site whose blocks pile up, or several that leak together.
 type Suspect struct {
-	Site  int
-	Trend trend.Trend
+	Site  int         // of several the fastest
+	Trend trend.Trend // of several taken together
+	// Parts are the call sites that leak together, the fastest first, as
+	// suspects of their own. It is nil for a single one.
+	Parts []Suspect
+	// Common is how many frames the stacks of the parts have in common, from
+	// the outermost one on.
+	Common int
 }
 
 // Judges reports whether the call sites of a type of resource have verdicts.
@@ -77,8 +83,9 @@ func (e *Engine) Judges(resource string) bool {
 }
 
 // Suspects returns the call sites of a type of resource whose blocks pile up,
-// the fastest in bytes first. It takes some microseconds for each site that has
-// enough live blocks, unless most of its verdict is known from the last time.
+// the fastest in bytes first. Those that leak together are one suspect. It takes
+// some microseconds for each site that has enough live blocks, unless most of its
+// verdict is known from the last time.
 func (e *Engine) Suspects(resource string) []Suspect {
 	var out []Suspect
 	var j judging
@@ -89,10 +96,10 @@ func (e *Engine) Suspects(resource string) []Suspect {
 			continue
 		}
 		if t := e.trend(&j, i); t.Kind == trend.Growing {
-			out = append(out, Suspect{i, t})
+			out = append(out, Suspect{Site: i, Trend: t})
 		}
 	}
-	return sorted(out)
+	return e.merge(sorted(out))
 }
 
 // sorted returns suspects in their order. They are large: their numbers are sorted,

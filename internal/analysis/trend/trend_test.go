@@ -279,3 +279,37 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v", trends)
 	}
 }
+
+// TestInStep: blocks that begin at the same times are in step, also if one is a little late;
+// as many at other times are not, nor are few.
+func TestInStep(t *testing.T) {
+	const now = 60e9
+	history := func(n int, at func(i int) int64) *History {
+		var h History
+		for i := range n {
+			h.Began(at(i), 10)
+		}
+		return h.At(now)
+	}
+	irregular := func(i int) int64 { return int64(i)*1_400e6 + int64(i*i%13)*100e6 }
+	one := history(40, irregular)
+	for _, tt := range []struct {
+		name     string
+		other    *History
+		from, to int64
+		want     bool
+	}{
+		{"same", history(40, irregular), 0, now, true},
+		{"a little later", history(40, func(i int) int64 { return irregular(i) + 20e6 }), 0, now, true},
+		{"one less", history(39, irregular), 0, now, true},
+		{"half", history(20, irregular), 0, now, false},
+		{"same rate", history(40, func(i int) int64 { return int64(i) * 1_450e6 / 40 * 40 }), 0, now, false},
+		{"first half only", history(40, func(i int) int64 { return irregular(i) / 2 }), 0, now, false},
+		{"too few", history(40, irregular), 0, 10e9, false},
+		{"too few after a gap", history(40, irregular), 50e9, now, false},
+	} {
+		if got := InStep(one, tt.other, tt.from, tt.to); got != tt.want || got != InStep(tt.other, one, tt.from, tt.to) {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

@@ -20,13 +20,14 @@ type Verdicts struct {
 	More     int    // call sites with live blocks that are in neither list
 }
 
-// Site is a call site with a verdict.
+// Site is a call site with a verdict, or several that leak together.
 type Site struct {
-	Name   string // of the function, or its address
+	Name   string // of the function, or its address; of several what they have in common
 	Where  string // the source line or the module; empty if unknown
 	Type   string // of resource; empty for memory
 	Trend  trend.Trend
-	Frames []sites.Frame // the innermost first
+	Frames []sites.Frame // the innermost first; of several none
+	Parts  []Site        // of several
 }
 
 // verdictSection returns the first section of the page: which call sites are
@@ -57,13 +58,26 @@ func verdictSection(v *Verdicts, g *rss.Growth) string {
 
 // suspectItem returns the item of a suspect. The stack of the first one is open.
 func suspectItem(s *Site, first bool) string {
-	open := ""
-	if first {
-		open = " open"
+	text := "<li><p>" + siteName(s) + "</p>\n<p class=\"words\">" + svg.Escape(sentence(verdict.Text(&s.Trend))) + "</p>\n" +
+		"<p class=\"muted\">" + svg.Escape("Live now: "+amountText(s)+".") + "</p>\n"
+	if len(s.Parts) == 0 {
+		return text + stackDetails(s, first) + "</li>\n"
 	}
-	return "<li><p>" + siteName(s) + "</p>\n<p class=\"words\">" + svg.Escape(sentence(verdict.Text(&s.Trend))) + "</p>\n" +
-		"<p class=\"muted\">" + svg.Escape("Live now: "+amountText(s)+".") + "</p>\n" +
-		"<details" + open + "><summary>Stack</summary>" + frameList(s.Frames) + "</details></li>\n"
+	text += "<ul class=\"parts\">\n"
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		text += "<li>" + siteName(p) + " <span class=\"muted\">" + svg.Escape(amountText(p)) + "</span>\n" + stackDetails(p, first && i == 0) + "</li>\n"
+	}
+	return text + "</ul></li>\n"
+}
+
+// stackDetails returns the stack of a site, which can be opened.
+func stackDetails(s *Site, open bool) string {
+	attribute := ""
+	if open {
+		attribute = " open"
+	}
+	return "<details" + attribute + "><summary>Stack</summary>" + frameList(s.Frames) + "</details>"
 }
 
 // siteName returns the name of a site as HTML. The direction of its text does

@@ -62,9 +62,10 @@ type event struct {
 
 // block is a block of the program.
 type block struct {
-	site int32
-	size uint32
-	id   uint64
+	site   int32
+	thread int32 // 0: that of the site
+	size   uint32
+	id     uint64
 }
 
 // New makes the mix of a seed. The family is that of seed modulo 10, and seeds
@@ -95,6 +96,17 @@ func New(seed uint64) (*Mix, func(add func(*trace.Record))) {
 			g.family(m.Family)
 		}
 	}
+	g.sort()
+	g.addresses()
+	m.Calls = g.calls()
+	if m.Leak != nil {
+		m.Leak.Blocks = g.leaks()
+	}
+	return m, g.records
+}
+
+// sort sorts the calls by time.
+func (g *generator) sort() {
 	slices.SortStableFunc(g.events, func(a, b event) int {
 		switch {
 		case a.time < b.time:
@@ -104,16 +116,26 @@ func New(seed uint64) (*Mix, func(add func(*trace.Record))) {
 		}
 		return 0
 	})
-	g.addresses()
+}
+
+// calls returns the number of calls in the recording.
+func (g *generator) calls() (n int) {
 	for _, e := range g.events {
 		if e.time >= 0 && e.time <= g.end {
-			m.Calls++
-			if m.Leak != nil && !e.free && g.leaked[e.block] {
-				m.Leak.Blocks++
-			}
+			n++
 		}
 	}
-	return m, g.records
+	return n
+}
+
+// leaks returns the number of blocks that are leaked in the recording.
+func (g *generator) leaks() (n int) {
+	for _, e := range g.events {
+		if e.time >= 0 && e.time <= g.end && !e.free && g.leaked[e.block] {
+			n++
+		}
+	}
+	return n
 }
 
 // addresses assigns addresses to blocks; those of freed blocks are used again.
@@ -149,7 +171,10 @@ func (g *generator) records(add func(*trace.Record)) {
 		}
 		b := &g.blocks[e.block]
 		seq := r.Call.Seq + 1
-		r = trace.Record{Kind: trace.KindCall, PID: 1, TID: 1 + b.site%4, Time: start + int64(e.time*1e9)}
+		if b.thread == 0 {
+			b.thread = 1 + b.site%4
+		}
+		r = trace.Record{Kind: trace.KindCall, PID: 1, TID: b.thread, Time: start + int64(e.time*1e9)}
 		r.Call = trace.Call{Seq: seq, Op: trace.OpFree, Function: "free", Resource: 1, ID: b.id}
 		if !e.free {
 			r.Call.Op, r.Call.Function, r.Call.Size = trace.OpAlloc, "malloc", uint64(b.size)

@@ -67,3 +67,48 @@ func TestMixes(t *testing.T) {
 		t.Errorf("%d of 40 leak", leaks)
 	}
 }
+
+// TestOperations: each call site of an operation has a block for each time that it leaked, and
+// these are live at the end.
+func TestOperations(t *testing.T) {
+	for seed := range uint64(40) {
+		m, records := mixes.NewOperations(seed)
+		blocks := live.NewBlocks()
+		at, last := map[uint64]uint64{}, int64(0)
+		records(func(r *trace.Record) {
+			blocks.Add(r)
+			if r.Time < last {
+				t.Fatalf("seed %d: a call at %d after one at %d", seed, r.Time, last)
+			}
+			last = r.Time
+			if r.Kind == trace.KindCall && r.Call.Op == trace.OpAlloc {
+				at[r.Call.ID] = r.Call.Stack.Frames[0]
+			}
+		})
+		count, bytes := map[uint64]int{}, map[uint64]uint64{}
+		for _, entries := range blocks.All() {
+			for e := range entries {
+				count[at[e.ID]]++
+				bytes[at[e.ID]] += e.Size
+			}
+		}
+		sites := 0
+		for _, op := range m.Operations {
+			sum := uint64(0)
+			for _, s := range op.Sites {
+				sites++
+				sum += bytes[s]
+				// The last runs may not have ended.
+				if n := count[s]; n < op.Times-2 || n > op.Times+2 || op.Times < 8 {
+					t.Errorf("seed %d, %s: %d blocks of %#x are live, want %d", seed, m.Kind, n, s, op.Times)
+				}
+			}
+			if sum < op.Bytes || len(op.Sites) > 1 != (op.Below != 0) {
+				t.Errorf("seed %d, %s: %d bytes live of %+v", seed, m.Kind, sum, op)
+			}
+		}
+		if n := len(m.Operations); sites < 2 || (n > 1) != (m.Kind != "alone") {
+			t.Errorf("seed %d: %+v", seed, m)
+		}
+	}
+}
