@@ -66,9 +66,9 @@ func TestKeptRates(t *testing.T) {
 				kept++
 			}
 			got := Judge(h.At(f.Now), &f)
-			anew := h
-			anew.rates = nil
-			if want := Judge(anew.At(f.Now), &f); got != want {
+			again := h
+			again.rates = nil
+			if want := Judge(again.At(f.Now), &f); got != want {
 				t.Fatalf("seed %d, %d ns: %+v, want %+v", seed, f.Now, got, want)
 			}
 		}
