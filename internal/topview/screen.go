@@ -93,7 +93,7 @@ func (s *screen) detail(l *listing, columns, height int) []Line {
 // lead returns the lines that precede the rows.
 func (s *screen) lead(l *listing, width int) (lines []Line) {
 	for i, text := range l.header() {
-		line := Line{Text: text}
+		line := Line{Text: cut(text, width)} // what matters most comes first
 		switch {
 		case i == 0:
 			line.Style = Title

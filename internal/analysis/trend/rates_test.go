@@ -38,7 +38,7 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// Rates that are kept from the last time are those that are computed anew.
+// Rates that are kept from the last time are those that are computed again.
 func TestKeptRates(t *testing.T) {
 	kept := 0
 	for seed := range uint64(200) {
