@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -64,6 +65,9 @@ func (t *topFlags) interact(ctx context.Context, stop func(), s cli.Streams, w *
 	<-w.over
 	if err == nil {
 		err = t.last(s, w, model, width)
+	}
+	for _, path := range w.written {
+		fmt.Fprintf(s.Err, "%s top: wrote %s\n", name, printable.Name(path))
 	}
 	if err != nil {
 		return err

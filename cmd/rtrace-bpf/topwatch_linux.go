@@ -10,6 +10,7 @@ import (
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/recording"
+	"rtrace-bpf/internal/recording/excerpt"
 	"rtrace-bpf/internal/recording/watch"
 	"rtrace-bpf/internal/topview"
 	"rtrace-bpf/tracer/launch"
@@ -19,6 +20,8 @@ import (
 type watching struct {
 	*watch.View
 	report  *topReporter
+	traces  *excerpt.Excerpts
+	written []string      // paths of all traces that were begun
 	command *launched     // nil unless top has started a command
 	ready   chan struct{} // closed when the probes are attached
 	over    chan struct{} // closed when the recording has ended; err is set then
@@ -56,7 +59,8 @@ func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings, scree
 	if err != nil {
 		return nil, err
 	}
-	o.Watch, o.Report = w.Watch, w.report
+	w.traces = excerpt.New(excerpt.Options{Output: o.Output, Format: o.Format, Encoding: o.Encoding})
+	o.Watch, o.Excerpts, o.Report = w.Watch, w.traces, w.report
 	finish := func(err error) error { return err }
 	switch {
 	case c.command != nil:
@@ -78,7 +82,7 @@ func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings, scree
 		defer close(w.over)
 		x := recording.New(o)
 		err := x.Run(ctx, nil)
-		w.err = w.report.explain(finish(errors.Join(err, w.report.outcome(x.Result()))))
+		w.err = w.report.explain(finish(errors.Join(err, w.traces.Err(), w.report.outcome(x.Result()))))
 	}()
 	return w, nil
 }
@@ -112,5 +116,7 @@ func (w *watching) await(ctx context.Context, o *recording.Options, comm string)
 
 // snapshot returns what a view shows of this moment.
 func (w *watching) snapshot() *topview.Snapshot {
-	return w.Of(w.Snapshot(), time.Since(w.began))
+	s := w.Of(w.Snapshot(), time.Since(w.began))
+	s.Traces = w.traces.Paths()
+	return s
 }

@@ -1,5 +1,11 @@
 package topview
 
+import (
+	"strings"
+
+	"rtrace-bpf/internal/printable"
+)
+
 // Style is how a terminal shows a line. No meaning depends on it alone.
 type Style int
 
@@ -101,6 +107,10 @@ func (s *screen) lead(l *listing, width int) (lines []Line) {
 			line.Style = Warning
 		}
 		lines = append(lines, line)
+	}
+	if paths := l.snapshot.Traces; len(paths) > 0 {
+		text := "writing " + printable.Name(strings.Join(paths, ", ")) + "; t ends it"
+		lines = append(lines, Line{Text: cut(text, width), Style: Title})
 	}
 	for _, text := range l.suspects.lines(width) {
 		lines = append(lines, Line{Text: text, Style: Title})
