@@ -9,7 +9,8 @@ import (
 )
 
 // Trend returns what the blocks of call sites do over time, taken together; they
-// must be of the same type of resource. It is [trend.Unclear] for resources of which the trace has only some allocations.
+// must be of the same type of resource. It is [trend.Unclear] for resources of
+// which the trace has only some allocations.
 func (e *Engine) Trend(sites ...int) trend.Trend { return e.trend(new(judging), sites...) }
 
 // judging is memory for verdicts on call sites of the same type of resource, at the
@@ -24,7 +25,7 @@ func (e *Engine) trend(j *judging, sites ...int) trend.Trend {
 	f := trend.Figures{Now: e.clock.Last(), Since: e.facts.gap}
 	var all *trend.History
 	for _, n := range sites {
-		s := e.sites.At(uint64(n))
+		s := e.sites.at(uint32(n))
 		of := e.resources.all[s.resource]
 		if of.Sampled {
 			return trend.Trend{}
@@ -56,7 +57,7 @@ func (e *Engine) SiteOf(pid int32, resource uint32, id uint64) (site int, ok boo
 	if fate == live.Absent {
 		return 0, false
 	}
-	return int(e.sources.At(uint64(e.lives.At(b.Value).number())).site), true
+	return int(e.sites.sources.At(uint64(e.lives.At(b.Value).number())).site), true
 }
 
 // Suspect is a call site whose blocks pile up.
@@ -65,12 +66,11 @@ type Suspect struct {
 	Trend trend.Trend
 }
 
-// Judges reports whether the call sites of a type of resource have verdicts:
-// all its calls are recorded, and there are frees among them.
+// Judges reports whether the call sites of a type of resource have verdicts.
 func (e *Engine) Judges(resource string) bool {
 	for _, of := range e.resources.all {
 		if of.Type == resource {
-			return !of.Sampled && of.Calls.Frees+of.Calls.Reallocs > 0
+			return of.Judged()
 		}
 	}
 	return false
@@ -82,8 +82,8 @@ func (e *Engine) Judges(resource string) bool {
 func (e *Engine) Suspects(resource string) []Suspect {
 	var out []Suspect
 	var j judging
-	for i := range e.sites.Len() {
-		s := e.sites.At(uint64(i))
+	for i := range e.sites.all.Len() {
+		s := e.sites.at(uint32(i))
 		of := e.resources.all[s.resource]
 		if of.Type != resource || of.sums.Of(int(s.group)).Live.Blocks < trend.LeastBlocks {
 			continue

@@ -166,8 +166,11 @@ func (t *Trend) grows(h *History, f *Figures) bool {
 	}
 	for step := range uint8(63) {
 		age := int64(0)
-		if step > 0 {
+		switch {
+		case step > firstShift:
 			age = int64(1) << (step - 1)
+		case step > 0:
+			continue // many traces have times in milliseconds
 		}
 		if age > f.Now/2 {
 			return false
