@@ -35,11 +35,17 @@ func checkCommand(c *config) error {
 	return nil
 }
 
-// launched starts the command, records it and returns its exit status, or the code for
+// recordLaunched starts the command, records it and returns its exit status, or the code for
 // what went wrong.
-func launched(ctx context.Context, s cli.Streams, c *config, env settings) cli.ExitCode {
+func recordLaunched(ctx context.Context, s cli.Streams, c *config, env settings) cli.ExitCode {
 	status, err := recordCommand(ctx, s, c, env)
 	cli.Report(s.Err, name, err)
+	return commandExit(status, err)
+}
+
+// commandExit returns the exit code for a command that was traced: its own status, or the code for
+// what went wrong.
+func commandExit(status int, err error) cli.ExitCode {
 	switch {
 	case err == nil, errors.Is(err, cli.ErrIncomplete):
 		return cli.ExitCode(status)

@@ -53,7 +53,7 @@ func (c *config) run(ctx context.Context, s cli.Streams, args []string, env sett
 		}
 	}
 	if c.command != nil && err == nil && !c.general.version {
-		return launched(ctx, s, c, env)
+		return recordLaunched(ctx, s, c, env)
 	}
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -82,7 +82,7 @@ func (c *config) run(ctx context.Context, s cli.Streams, args []string, env sett
 
 // recordAll records the selected processes.
 func recordAll(ctx context.Context, s cli.Streams, c *config, env settings) error {
-	pids, err := c.selection()
+	pids, err := c.selection(name)
 	if err != nil {
 		return err
 	}
@@ -113,12 +113,12 @@ func recordAll(ctx context.Context, s cli.Streams, c *config, env settings) erro
 	return r.record(ctx, o)
 }
 
-// selection returns the selected processes.
-func (c *config) selection() ([]int, error) {
+// selection returns the selected processes. verb is the command line that waits for one.
+func (c *config) selection(verb string) ([]int, error) {
 	s := &c.target.selection
 	pids, err := s.Find()
 	if errors.Is(err, selection.ErrNone) && len(s.Comms) == 1 {
-		return nil, cli.WithHint(err, "to trace the next one that starts: "+name+" --wait --comm "+cli.Word(s.Comms[0]))
+		return nil, cli.WithHint(err, "to trace the next one that starts: "+verb+" --wait --comm "+cli.Word(s.Comms[0]))
 	}
 	return pids, err
 }

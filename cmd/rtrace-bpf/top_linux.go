@@ -29,14 +29,22 @@ type topFlags struct {
 
 // topVerb shows who allocates and what stays live, while it happens.
 func topVerb() verb {
-	return ownVerb("top", topPage, func(g *flags.Groups) runFunc {
+	return commandVerb("top", topPage, func(g *flags.Groups) commandFunc {
 		t := new(topFlags)
 		t.declare(g)
-		return func(ctx context.Context, s cli.Streams, args []string, env settings) error {
-			if err := t.check(args); err != nil {
-				return &cli.UsageError{Err: err}
+		return func(ctx context.Context, s cli.Streams, args, command []string, env settings) cli.ExitCode {
+			t.config.command = command
+			status, err := 0, t.check(args)
+			if err != nil {
+				err = &cli.UsageError{Err: err}
+			} else {
+				status, err = t.run(ctx, s, env)
 			}
-			return t.run(ctx, s, env)
+			code := cli.Report(s.Err, name+" top", err)
+			if command != nil {
+				return commandExit(status, err)
+			}
+			return code
 		}
 	})
 }
@@ -54,7 +62,7 @@ func (t *topFlags) declare(g *flags.Groups) {
 			}
 		})
 	}
-	pick(g.Group("What is traced"), "pid", "comm", "cgroup", "uid", "follow-forks", "max-processes", "enable", "allocator", "library", "symbol", "min-size", "operators")
+	pick(g.Group("What is traced"), "pid", "comm", "wait", "cgroup", "uid", "follow-forks", "max-processes", "enable", "allocator", "library", "symbol", "min-size", "operators")
 	f := g.Group("View")
 	f.Var(flags.Word(&t.order, string(topview.OrderLive), topview.Orders()...), "sort", "begin with the rows with most of `FIGURE`: live bytes, growth of live bytes per second, rate of allocated bytes per second, or count of live blocks")
 	f.Var(flags.Word(&t.by, string(topview.BySite), topview.Groupings()...), "by", "add up calls with the same `WHAT`: site is the whole stack")
@@ -85,9 +93,18 @@ func (t *topFlags) check(args []string) error {
 	if len(args) > 0 {
 		return unexpected(args[0])
 	}
+	if err := c.target.checkWait(c); err != nil {
+		return err
+	}
 	switch {
+	case c.command != nil:
+		if err := checkCommand(c); err != nil {
+			return err
+		}
 	case c.target.selection.Empty():
-		return errors.New("nothing is selected; name a process with -p PID, or all of a kind with --comm, --cgroup or --uid")
+		return errors.New("nothing is selected; name a process with -p PID, all of a kind with --comm, --cgroup or --uid, or a command after --")
+	}
+	switch {
 	case t.interval == 0:
 		t.interval = time.Second
 	case t.interval < leastInterval:
@@ -106,7 +123,7 @@ func (t *topFlags) check(args []string) error {
 // topPage is the help of top.
 var topPage = &cli.Page{
 	Summary:  "show who allocates and what stays live, while it happens",
-	Synopsis: []string{"-p PID [flags]", "--batch -p PID [-n N] [--json] [flags]"},
+	Synopsis: []string{"-p PID [flags]", "--batch -p PID [-n N] [--json] [flags]", "[flags] -- COMMAND [ARGUMENT...]", "--wait --comm NAME [flags]"},
 	Intro: "Shows the call sites with the most live memory, its growth and the rates of a running process, once a second. " +
 		"The process is not restarted, and no trace is written. Press ? for the keys.",
 	About: "Traces every allocation and free of a running process, and shows the call sites with the most live memory, once a second. " +
@@ -115,10 +132,13 @@ var topPage = &cli.Page{
 		"The first lines show the resident memory, what the traced blocks take of it, what tracing costs the process, and everything that makes the figures uncertain. " +
 		"A row is a call site: a stack, of which the innermost function of the program and its libraries is shown. " +
 		"growth/s is the change of live bytes per second over the last minute; alloc/s and calls/s are of the last refresh.\n\n" +
-		"With --batch, or if standard output is no terminal, top prints a table at each refresh. The last one follows when the processes have ended.",
+		"With --batch, or if standard output is no terminal, top prints a table at each refresh. The last one follows when the processes have ended.\n\n" +
+		"A command after -- is traced from its start. Its output goes to standard error with --batch; next to the terminal interface it goes to a new file in the current directory, unless standard error is redirected. " +
+		"Quitting sends it SIGTERM, and top ends when the command has ended.",
 	Common: []cli.ListRow{
 		{Name: "pid", Text: "this process; separate several with commas"},
 		{Name: "comm", Text: "all processes with this name"},
+		{Name: "wait", Text: "with --comm: the next process with this name, from its start"},
 		{Name: "sort", Text: "by live, growth, rate or count"},
 		{Name: "by", Text: "site, function, file, library, thread or size"},
 		{Name: "filter", Text: "only rows with this text"},
@@ -129,6 +149,7 @@ var topPage = &cli.Page{
 	},
 	Examples: []cli.Example{
 		{Does: "watch a process", Command: "sudo rtrace-bpf top -p 4711"},
+		{Does: "watch a command from its start", Command: "sudo rtrace-bpf top -- ./server --port 8080"},
 		{Does: "print who grew most in a minute", Command: "sudo rtrace-bpf top --batch -n 1 --interval 60s --sort growth -p 4711"},
 		{Does: "print the live bytes of each library as JSON, every ten seconds", Command: "sudo rtrace-bpf top --json --by library --interval 10s -p 4711 | jq -c .rows"},
 	},

@@ -256,7 +256,11 @@ func TestTopHostileNames(t *testing.T) {
 
 func TestTopMistakes(t *testing.T) {
 	for args, want := range map[string]string{
-		"top":                              "rtrace-bpf top: nothing is selected; name a process with -p PID, or all of a kind with --comm, --cgroup or --uid",
+		"top":                              "rtrace-bpf top: nothing is selected; name a process with -p PID, all of a kind with --comm, --cgroup or --uid, or a command after --",
+		"top --wait -p 1":                  "rtrace-bpf top: --wait is for a process that does not run yet: leave -p out",
+		"top --wait --comm x -- true":      "rtrace-bpf top: --wait is for a process that somebody else starts: a command after -- is traced from its start without it",
+		"top -p 1 -- true":                 "rtrace-bpf top: a command is traced alone: leave -p, --comm, --cgroup and --uid out",
+		"top --":                           "rtrace-bpf top: the command is missing: write it after --",
 		"top 4711":                         "rtrace-bpf top: 4711: did you mean -p 4711?",
 		"top -p 1 --by x":                  "rtrace-bpf top: --by x: not one of site, function, file, library, thread, size",
 		"top -p 1 --sort grwoth":           "rtrace-bpf top: --sort grwoth: not one of live, growth, rate, count; did you mean --sort growth?",

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -9,37 +11,78 @@ import (
 	"rtrace-bpf/internal/topview"
 )
 
-// run shows the processes until the end.
-func (t *topFlags) run(ctx context.Context, s cli.Streams, env settings) error {
-	ctx, stop := context.WithCancel(ctx)
+// run shows the processes until the end. If top has started a command, it returns its exit status.
+func (t *topFlags) run(ctx context.Context, s cli.Streams, env settings) (status int, err error) {
+	recorded, stop := context.WithCancel(ctx)
 	defer stop()
+	screen := !t.batch && s.OutTerminal && s.InTerminal && env.get("TERM") != "dumb"
 	messages, errOut := &kept{to: s.Err}, s.Err
 	s.Err = messages
-	w, err := t.start(ctx, s, env)
-	if err != nil {
-		return err
+	w, err := t.start(recorded, s, env, screen)
+	if w != nil && w.command != nil {
+		defer context.AfterFunc(ctx, w.command.terminate)()
 	}
-	defer w.Close()
+	if err == nil {
+		defer w.Close()
+		model := topview.New(w, topview.Options{By: topview.By(t.by), Order: topview.Order(t.order), Filter: t.filter, Plain: !env.showsUTF8()})
+		if screen {
+			messages.hold()
+			err = t.interact(recorded, stop, s, w, model, env, func() { messages.release(errOut) })
+		} else {
+			err = t.printAll(stop, s, w, model)
+		}
+	}
+	if w == nil || w.command == nil {
+		return 0, err
+	}
+	status, left := w.command.wait(s, env)
+	return status, errors.Join(err, left)
+}
+
+// attached waits until the probes are attached. It reports whether they are.
+func (w *watching) attached() bool {
 	select {
 	case <-w.ready:
+		return true
 	case <-w.over:
+		return false
+	}
+}
+
+// interact shows the terminal interface, and ends the recording when the user quits. closed is
+// called when the terminal is as it was before.
+func (t *topFlags) interact(ctx context.Context, stop func(), s cli.Streams, w *watching, model *topview.Model, env settings, closed func()) error {
+	if !w.attached() {
+		closed()
 		return w.err
 	}
-	model := topview.New(w, topview.Options{By: topview.By(t.by), Order: topview.Order(t.order), Filter: t.filter, Plain: !env.showsUTF8()})
-	width := topview.TableWidth
-	screen := !t.batch && s.OutTerminal && s.InTerminal && env.get("TERM") != "dumb"
-	if !screen {
-		err = t.print(s, w, model)
-	} else {
-		messages.hold()
-		width, err = t.show(ctx, s, w, model, env)
-		messages.release(errOut)
+	width, err := t.show(ctx, s, w, model, env)
+	closed()
+	if w.command != nil {
+		w.command.terminate()
 	}
 	stop()
 	<-w.over
-	if err == nil && screen {
+	if err == nil {
 		err = t.last(s, w, model, width)
 	}
+	for _, path := range w.written {
+		fmt.Fprintf(s.Err, "%s top: wrote %s\n", name, printable.Name(path))
+	}
+	if err != nil {
+		return err
+	}
+	return w.err
+}
+
+// printAll prints tables, and ends the recording after the last one.
+func (t *topFlags) printAll(stop func(), s cli.Streams, w *watching, model *topview.Model) error {
+	if !w.attached() {
+		return w.err
+	}
+	err := t.print(s, w, model)
+	stop()
+	<-w.over
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type topScreen struct {
 	colours       bool
 	width, height int
 	naming        bool // names are being looked up
-	saving        bool // a profile is being written
+	saving        bool // a profile is being written, or a trace completed
 }
 
 var _ tea.Model = (*topScreen)(nil)
@@ -40,7 +40,7 @@ type (
 		last     bool
 	}
 	named struct{} // some names are known
-	saved struct { // a profile was written, or could not be
+	saved struct { // a file was written, or could not be
 		path string
 		err  error
 	}
@@ -106,6 +106,10 @@ func (x *topScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			x.tell(x.save(".txt", func(w io.Writer) error { return x.model.WriteTable(w, everyRow, topview.TableWidth) }))
 		case topview.SaveJSON:
 			x.tell(x.save(".json", func(w io.Writer) error { return x.model.WriteJSON(w, everyRow) }))
+		case topview.Trace:
+			if cmd := x.trace(); cmd != nil {
+				return x, cmd
+			}
 		case topview.SaveProfile:
 			if x.saving {
 				break
@@ -153,6 +157,29 @@ func (x *topScreen) profile(now *topview.Snapshot) saved {
 	p.Name = now.Processes[0].Name
 	path, err := x.save(".pb.gz", func(w io.Writer) error { return pprof.Write(w, p, stacks.InuseSpace) })
 	return saved{path, err}
+}
+
+// trace begins traces, or returns the command that completes them.
+func (x *topScreen) trace() tea.Cmd {
+	switch traces := x.watching.traces; {
+	case x.saving:
+	case traces.On():
+		x.saving = true
+		x.model.Tell("completing the trace …")
+		return func() tea.Msg {
+			paths, err := traces.Stop()
+			return saved{strings.Join(paths, ", "), err}
+		}
+	default:
+		paths, err := traces.Start()
+		if err != nil {
+			x.model.Tell("no trace: " + err.Error())
+			break
+		}
+		x.watching.written = append(x.watching.written, paths...)
+		x.model.Tell("writing " + strings.Join(paths, ", ") + " from now on; t ends it")
+	}
+	return nil
 }
 
 // tell shows which file was written, or why none was.

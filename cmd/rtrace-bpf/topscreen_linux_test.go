@@ -35,6 +35,12 @@ const inTerminal = `sh -c 'echo $$ > pid; exec "$@"' sh "$@"; echo $? > .status;
 // openTerminal runs top on a process in a terminal of the given size, until the test ends.
 func openTerminal(t *testing.T, width, height int, child *testutil.Child, args ...string) *terminal {
 	t.Helper()
+	return openTop(t, width, height, append([]string{"-p", fmt.Sprint(child.PID)}, args...)...)
+}
+
+// openTop does the same on what args select.
+func openTop(t *testing.T, width, height int, args ...string) *terminal {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +52,7 @@ func openTerminal(t *testing.T, width, height int, child *testutil.Child, args .
 	}
 	command := append([]string{
 		"-u", "-f", config, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-c", x.dir, "--",
-		"env", "-u", "NO_COLOR", "LC_ALL=C.UTF-8", asCommand + "=1", "sh", "-c", inTerminal, "sh", exe, "top", "--interval", "100ms", "-p", fmt.Sprint(child.PID),
+		"env", "-u", "NO_COLOR", "LC_ALL=C.UTF-8", asCommand + "=1", "sh", "-c", inTerminal, "sh", exe, "top", "--interval", "100ms",
 	}, args...)
 	x.run(command...)
 	t.Cleanup(func() { x.run("kill-server") })

@@ -59,7 +59,27 @@ type runFunc func(ctx context.Context, s cli.Streams, args []string, env setting
 // ownVerb returns a verb whose flags are its own. page is its help without the name and the
 // flags. setup declares the flags, and returns the function to run once they are parsed.
 func ownVerb(word string, page *cli.Page, setup func(*flags.Groups) runFunc) verb {
-	declare := func(g *flags.Groups) runFunc {
+	return parsedVerb(word, page, cli.Usage, func(g *flags.Groups) commandFunc {
+		do := setup(g)
+		return func(ctx context.Context, s cli.Streams, args, command []string, env settings) cli.ExitCode {
+			return cli.Report(s.Err, name+" "+word, do(ctx, s, append(args, command...), env))
+		}
+	})
+}
+
+// commandFunc is the same for a verb that can start a command, which is nil for none. It prints its
+// own errors.
+type commandFunc func(ctx context.Context, s cli.Streams, args, command []string, env settings) cli.ExitCode
+
+// commandVerb is ownVerb for a verb that can start a command. Then its own exit codes are those of
+// programs that start commands.
+func commandVerb(word string, page *cli.Page, setup func(*flags.Groups) commandFunc) verb {
+	return parsedVerb(word, page, ownFailure, setup)
+}
+
+// parsedVerb returns a verb. misuse is its exit code for a wrong command line with a command.
+func parsedVerb(word string, page *cli.Page, misuse cli.ExitCode, setup func(*flags.Groups) commandFunc) verb {
+	declare := func(g *flags.Groups) commandFunc {
 		do := setup(g)
 		g.Help(g.Group("General"), "h")
 		return do
@@ -74,16 +94,20 @@ func ownVerb(word string, page *cli.Page, setup func(*flags.Groups) runFunc) ver
 	return verb{word, full, func(ctx context.Context, s cli.Streams, args []string, env settings) cli.ExitCode {
 		var g flags.Groups
 		do := declare(&g)
-		rest, err := g.Parse(name+" "+word, args)
+		rest, command, err := g.ParseCommand(name+" "+word, args)
 		switch {
 		case errors.Is(err, pflag.ErrHelp):
 			err = full().WriteHelp(s.Out, g.Topic())
 		case err != nil:
 			err = misused(err)
 		default:
-			err = do(ctx, s, rest, env)
+			return do(ctx, s, rest, command, env)
 		}
-		return cli.Report(s.Err, name+" "+word, err)
+		code := cli.Report(s.Err, name+" "+word, err)
+		if code == cli.Usage && slices.Contains(args, "--") {
+			return misuse
+		}
+		return code
 	}}
 }
 

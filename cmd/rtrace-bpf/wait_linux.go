@@ -20,27 +20,14 @@ func recordNext(ctx context.Context, s cli.Streams, c *config, env settings) (er
 	if err != nil {
 		return err
 	}
-	comm := c.target.selection.Comms[0]
-	if err := host.CheckRights(); err != nil {
+	a, pid, err := r.next(ctx, c.target.selection.Comms[0], r.line.Note)
+	if _, ok := errors.AsType[*notStarted](err); ok {
+		return fmt.Errorf("%w: there is no trace", err)
+	}
+	if err != nil {
 		return r.explain(err)
 	}
-	a, err := arrival.Start(comm)
-	if err != nil {
-		return fmt.Errorf("wait for a process: %w", err)
-	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	r.line.Note("waiting for the next process named %s", printable.Name(comm))
-	if err := r.Ready(ctx); err != nil {
-		return err
-	}
-	pid, err := a.Await(ctx)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("no process named %s was started: there is no trace", printable.Name(comm))
-	case err != nil:
-		return err
-	}
-	r.arrived(a, pid)
 	o.PIDs, o.Held = []int{pid}, recording.Arrived{Arrival: a}
 	if c.limits.dryRun {
 		return errors.Join(r.dryRun(o, s), a.Release())
@@ -50,6 +37,37 @@ func recordNext(ctx context.Context, s cli.Streams, c *config, env settings) (er
 		return fmt.Errorf("process %d has ended before its libraries were mapped: there is no trace", pid)
 	}
 	return err
+}
+
+// notStarted is the error if no process of a name was started.
+type notStarted struct{ comm string }
+
+// Error returns the text of the error.
+func (e *notStarted) Error() string {
+	return fmt.Sprintf("no process named %s was started", printable.Name(e.comm))
+}
+
+// next waits for the next process of a name, which is held then. The ready file is created, and a
+// line is printed with say, when it waits. The caller must close the arrival.
+func (r *reporter) next(ctx context.Context, comm string, say func(format string, args ...any)) (a *arrival.Arrival, pid int, err error) {
+	if err := host.CheckRights(); err != nil {
+		return nil, 0, err
+	}
+	if a, err = arrival.Start(comm); err != nil {
+		return nil, 0, fmt.Errorf("wait for a process: %w", err)
+	}
+	say("waiting for the next process named %s", printable.Name(comm))
+	if err = r.Ready(ctx); err == nil {
+		pid, err = a.Await(ctx)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = &notStarted{comm}
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, a.Close())
+	}
+	r.arrived(a, pid)
+	return a, pid, nil
 }
 
 // arrived prints a note if the process was stopped by a signal, which its parent may have

@@ -40,6 +40,9 @@ func (x *session) open(ctx context.Context) (err error) {
 			return &outputError{err}
 		}
 		x.chain.first = o.Watch.Writer(x.pid)
+		if o.Excerpts != nil {
+			x.chain.first = o.Excerpts.Writer(x.pid, x.chain.first)
+		}
 		return nil
 	}
 	if x.out, err = output.Open(ctx, &o.Output, x.pid); err != nil {

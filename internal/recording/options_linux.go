@@ -8,6 +8,7 @@ import (
 	"rtrace-bpf/encoder"
 	diagnostics "rtrace-bpf/internal/linux/dotnet"
 	"rtrace-bpf/internal/recording/cost"
+	"rtrace-bpf/internal/recording/excerpt"
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/internal/recording/snapshot"
 	"rtrace-bpf/internal/recording/status"
@@ -43,6 +44,8 @@ type Options struct {
 	Snapshots snapshot.Options
 	// Watch takes the records instead of traces; nil: write traces.
 	Watch *watch.Watch
+	// Excerpts writes traces of parts of what Watch takes; nil for none.
+	Excerpts *excerpt.Excerpts
 
 	Duration time.Duration // 0 for no limit
 	Paused   bool          // begin with tracing switched off

@@ -12,6 +12,7 @@ const (
 	SaveReport  // write the table
 	SaveJSON    // write the table as JSON
 	SaveProfile // write a profile for pprof
+	Trace       // begin to write a trace, or complete it
 )
 
 // command is what a key does to a view.
@@ -23,6 +24,7 @@ var commands = map[string]command{
 	"w":   func(*Model) Action { return SaveReport },
 	"J":   func(*Model) Action { return SaveJSON },
 	"p":   func(*Model) Action { return SaveProfile },
+	"t":   func(*Model) Action { return Trace },
 	"?":   shows(func(s *screen) { s.help = true }),
 	"esc": (*Model).back,
 
@@ -160,6 +162,7 @@ func keyLines() []Line {
 		{"w", "write the table with all rows to a file"},
 		{"J", "write it as JSON"},
 		{"p", "write a profile for go tool pprof"},
+		{"t", "write a trace of all calls from now on; end it"},
 		{"?", "show these keys"},
 		{"q, Ctrl-C", "quit, and print the table once more"},
 	} {

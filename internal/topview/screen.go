@@ -1,5 +1,11 @@
 package topview
 
+import (
+	"strings"
+
+	"rtrace-bpf/internal/printable"
+)
+
 // Style is how a terminal shows a line. No meaning depends on it alone.
 type Style int
 
@@ -93,7 +99,7 @@ func (s *screen) detail(l *listing, columns, height int) []Line {
 // lead returns the lines that precede the rows.
 func (s *screen) lead(l *listing, width int) (lines []Line) {
 	for i, text := range l.header() {
-		line := Line{Text: text}
+		line := Line{Text: cut(text, width)} // what matters most comes first
 		switch {
 		case i == 0:
 			line.Style = Title
@@ -101,6 +107,10 @@ func (s *screen) lead(l *listing, width int) (lines []Line) {
 			line.Style = Warning
 		}
 		lines = append(lines, line)
+	}
+	if paths := l.snapshot.Traces; len(paths) > 0 {
+		text := "writing " + printable.Name(strings.Join(paths, ", ")) + "; t ends it"
+		lines = append(lines, Line{Text: cut(text, width), Style: Title})
 	}
 	for _, text := range l.suspects.lines(width) {
 		lines = append(lines, Line{Text: text, Style: Title})

@@ -31,6 +31,14 @@ func shorten(s string, room int) string {
 	return head(s, left) + gap + tail(s, room-1-width(head(s, left)))
 }
 
+// cut returns a text that fits into some columns. It leaves out the end.
+func cut(s string, room int) string {
+	if width(s) <= room {
+		return s
+	}
+	return head(s, max(0, room-1)) + gap
+}
+
 // emptied replaces the longest contents of a pair of brackets. ok is false if there is
 // nothing longer than the gap.
 func emptied(s string, open, closing byte) (short string, ok bool) {

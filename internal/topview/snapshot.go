@@ -13,6 +13,7 @@ type Snapshot struct {
 	Processes []Process
 	Suspects  []aggregate.Suspect // call sites whose blocks pile up, the first one first
 	Judged    bool                // verdicts on call sites are possible
+	Traces    []string            // paths of the traces that are being written
 }
 
 // Process is a process that is or was traced.

@@ -124,11 +124,7 @@ func (s *suspects) lines(columns int) (lines []string) {
 		case len(s.all) == 1:
 			lines = append(lines, title+shown[i].fit(max(leastText, columns-width(title))), "  "+text)
 		default:
-			line := title + shown[i].fit(leastText) + ": " + text
-			if width(line) > columns {
-				line = head(line, columns-1) + gap // the figures at the end matter least
-			}
-			lines = append(lines, line)
+			lines = append(lines, cut(title+shown[i].fit(leastText)+": "+text, columns)) // the figures at the end matter least
 		}
 	}
 	return lines

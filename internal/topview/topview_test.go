@@ -254,7 +254,10 @@ func TestGrowth(t *testing.T) {
 // At 80 columns, the reason of a loss is still there when the cost is known.
 func TestLossesFitOnANarrowTerminal(t *testing.T) {
 	s := &Snapshot{Processes: []Process{{Lost: 1_797_420, Losses: "ring full 1797420", Share: 0.588, Factor: 2.43}}}
-	if line := s.tracing(); !strings.Contains(line[:80], "(ring full 1797420)") {
-		t.Error(line)
+	s.State = new(aggregate.State)
+	m := New(newScene(), Options{By: BySite, Order: OrderLive})
+	m.Update(s, false)
+	if got := shown(m, 80, 10); !strings.Contains(got, "(ring full 1797420)") {
+		t.Error(got)
 	}
 }

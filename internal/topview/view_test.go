@@ -224,7 +224,7 @@ func TestTyping(t *testing.T) {
 
 // Keys that a Model cannot carry out are returned, and every key of the help does something.
 func TestKeys(t *testing.T) {
-	for key, want := range map[string]Action{"q": Quit, "ctrl+c": Quit, "w": SaveReport, "J": SaveJSON, "p": SaveProfile, "x": Nothing, "up": Nothing} {
+	for key, want := range map[string]Action{"q": Quit, "ctrl+c": Quit, "w": SaveReport, "J": SaveJSON, "p": SaveProfile, "t": Trace, "x": Nothing, "up": Nothing} {
 		_, m := busy(Options{By: BySite, Order: OrderLive})
 		if got := press(m, key); got != want {
 			t.Errorf("%s: %v", key, got)
