@@ -187,7 +187,7 @@ func (c *choice) placeOf(s *spot, l location) Place {
 	return Place{Reg: site.NoReg, Stack: true, Offset: int(l.offset() + s.depth)}
 }
 
-// block returns where the value is that calls at s return, if they go on as via says. A call that
+// block returns where the value is that calls at s return, if they take an edge that via selects. A call that
 // returns zero has a zero there.
 func (c *choice) block(s *spot, via func(e edge) bool) (Place, bool) {
 	held := c.usable

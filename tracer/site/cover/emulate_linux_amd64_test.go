@@ -72,12 +72,3 @@ func (p *process) emulate(r *unix.PtraceRegs, code []byte) error {
 	}
 	return nil
 }
-
-// jumps reports whether a conditional jump is taken: Intel's manual, volume 2, Jcc.
-func jumps(code byte, flags uint64) bool {
-	cf, pf, zf, sf, of := flags&1 != 0, flags&4 != 0, flags&0x40 != 0, flags&0x80 != 0, flags&0x800 != 0
-	return [...]bool{
-		of, !of, cf, !cf, zf, !zf, cf || zf, !cf && !zf,
-		sf, !sf, pf, !pf, sf != of, sf == of, zf || sf != of, !zf && sf == of,
-	}[code]
-}

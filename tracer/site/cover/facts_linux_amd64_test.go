@@ -26,7 +26,7 @@ type stepper struct {
 	calls   int
 }
 
-// claim is a value that the interpretation says will be returned.
+// claim is a value that the interpretation claims will be returned.
 type claim struct {
 	pc    uint64
 	at    location

@@ -239,8 +239,11 @@ type walk struct {
 // to continues at pc.
 func (w walk) to(pc uint64, s *state, taken bool) error {
 	if w.image.Bounds != nil && !taken {
-		// No path runs past the end of a function: what comes before does not return.
+		// A call at the end of a function does not return: no path runs on into what follows.
 		if _, end, ok := w.image.Bounds(w.node.pc); ok && pc >= end && w.node.insn.flow != jump {
+			if w.node.insn.flow != call {
+				return w.unproved(w.node.pc, "the path runs past the end of the function")
+			}
 			w.node.end = stops
 			return nil
 		}
@@ -324,7 +327,7 @@ func (w walk) indirect(s *state) error {
 		return w.unproved(w.node.pc, "it jumps to an unknown address")
 	}
 	// Compilers empty the frame before they leave the function, and a jump table in a function
-	// without a frame is not told apart: nothing is assumed about what follows.
+	// without a frame looks the same: nothing is assumed about what follows.
 	w.node.end = tailCall
 	return nil
 }

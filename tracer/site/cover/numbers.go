@@ -118,7 +118,7 @@ func (w *search) follow(pc uint64) bool {
 	after := pc + uint64(in.size)
 	if w.image.Bounds != nil {
 		if _, end, ok := w.image.Bounds(pc); ok && after >= end {
-			return true // no path runs past the end of a function
+			return in.flow == call // which then does not return
 		}
 	}
 	w.reach(after, &s)
