@@ -102,22 +102,38 @@ func TestMainThreadEndsFirst(t *testing.T) {
 					t.Errorf("the main thread ended at %d, the gap begins at %d", rec.Time, gap.Lost.Since)
 				}
 			}
-			if s.Calls >= made {
+			if s.Calls > made {
 				t.Errorf("%d calls recorded, %d made", s.Calls, made)
 			}
-			// The kernel writes the record of the thread's end before it removes its
-			// events, one by one, so the other thread's first calls may still be
-			// recorded.
-			seen := uint64(0)
-			for _, call := range ofKind(records, trace.KindCall) {
-				if call.Time > gap.Lost.Since && call.Time < gap.Time {
-					seen++
-				}
-			}
-			if missing := made - s.Calls; seen >= missing {
-				t.Errorf("%d calls are in the gap from %d to %d, and %d are missing", seen, gap.Lost.Since, gap.Time, missing)
-			}
+			missingIn(t, records, gap)
 		})
+	}
+}
+
+// missingIn checks that calls of the other thread are missing in the gap only. On a busy machine the
+// thread may not run in that time: then none is missing.
+func missingIn(t *testing.T, records []*trace.Record, gap *trace.Record) {
+	t.Helper()
+	const sizes = 4096 // of testdata/progs/leaderless.c
+	size := 48         // of the next allocation; 0 after a free whose allocation is missing
+	allocated := false // the next call is a free
+	last := gap.Lost.Since
+	for _, rec := range ofKind(records, trace.KindCall) {
+		if rec.TID == rec.PID {
+			continue
+		}
+		alloc := rec.Call.Op == trace.OpAlloc
+		follows := alloc != allocated && (!alloc || size == 0 || rec.Call.Size == uint64(size))
+		if !follows && (last > gap.Time || rec.Time < gap.Lost.Since) {
+			t.Errorf("calls are missing between %d and %d, before %+v; the gap is from %d to %d", last, rec.Time, rec.Call, gap.Lost.Since, gap.Time)
+		}
+		switch {
+		case alloc:
+			size = 48 + (int(rec.Call.Size)-48+1)%sizes
+		case !allocated:
+			size = 0
+		}
+		allocated, last = alloc, rec.Time
 	}
 }
 

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/explain"
+	"rtrace-bpf/internal/linux/proc"
 	"rtrace-bpf/internal/testutil"
 )
 
@@ -163,7 +168,8 @@ func TestExplainHostileNames(t *testing.T) {
 	}
 	child := testutil.Spawn(t, program, "file", data)
 	child.Ready()
-	for _, flags := range [][]string{{"--all"}, {"--json"}} {
+	watch := []string{"--watch=1ms", "--count=2"}
+	for _, flags := range [][]string{{}, {"--all"}, {"--json"}, watch, append(watch, "--json"), append(watch, "--all")} {
 		out, errOut, code := ran(t, append([]string{"explain", "-p", fmt.Sprint(child.PID)}, flags...)...)
 		if code != cli.OK || !strings.Contains(out, "title") {
 			t.Fatalf("exit code %d\n%s%s", code, out, errOut)
@@ -172,6 +178,134 @@ func TestExplainHostileNames(t *testing.T) {
 			t.Errorf("%v: control characters reach the terminal: %q", flags, out)
 		}
 	}
+	_, errOut, code := ran(t, "explain", "--comm", "x\x1b[31m\u202e")
+	if code != cli.Failed || strings.ContainsAny(errOut, "\x1b\u202e") || !strings.Contains(errOut, `x\x1b[31m\u202e`) {
+		t.Errorf("exit code %d: %q", code, errOut)
+	}
+}
+
+// All processes of a name are explained, parents and children alike.
+func TestExplainComm(t *testing.T) {
+	const comm = "rtrace-explain"
+	program := filepath.Join(t.TempDir(), comm)
+	testutil.CopyFile(t, testutil.Build(t, "residence", "-pthread"), program)
+	one, two := testutil.Spawn(t, program, "shared", "16"), testutil.Spawn(t, program, "fork", "8")
+	one.Ready()
+	two.Ready()
+	topics := map[int]explain.Topic{}
+	out, err := command(t, "explain", "--json", "--comm", comm).Output() // not by this process, which is their parent
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var d explain.Document
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		topics[d.Process.PID] = d.Verdicts[0].Topic
+	}
+	child, err := strconv.Atoi(childrenOf(t, two.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]explain.Topic{one.PID: explain.AboutShared, two.PID: explain.AboutLive, child: explain.AboutLive}
+	if !maps.Equal(topics, want) {
+		t.Errorf("the verdicts are %v, want %v", topics, want)
+	}
+	two.Go()
+	two.Succeed()
+}
+
+// childrenOf returns the ID of the only child of a process.
+func childrenOf(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// containerRoot returns a folder with a program and the libraries that it loads.
+func containerRoot(t *testing.T, program string) string {
+	t.Helper()
+	root := t.TempDir()
+	put := func(from, to string) {
+		to = filepath.Join(root, to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		testutil.CopyFile(t, from, to)
+	}
+	put(program, "program")
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			name, err := io.ReadAll(p.Open())
+			if err != nil {
+				t.Fatal(err)
+			}
+			loader := strings.TrimSuffix(string(name), "\x00")
+			put(loader, loader)
+		}
+	}
+	child := testutil.Spawn(t, program, "leak", "1")
+	child.Ready()
+	loaded, err := proc.Maps(child.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range loaded {
+		if m.File() && m.Perms&proc.Exec != 0 && m.Path != program {
+			put(m.Path, m.Path)
+		}
+	}
+	return root
+}
+
+// A process in a container of its own, with another root and other users, is explained from
+// outside: its files are found in its own root, and tmpfs is known from its own mounts.
+func TestExplainContainer(t *testing.T) {
+	program := testutil.Build(t, "residence", "-pthread")
+	root := containerRoot(t, program)
+	if err := os.WriteFile(filepath.Join(root, "file"), make([]byte, 16<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const script = `set -e
+mount --bind "$1" "$1"
+cd "$1"
+mkdir -p old tmp
+mount -t tmpfs none tmp
+cp file tmp/file
+pivot_root . old
+shift
+exec "$@"`
+	for _, test := range []struct {
+		args  []string
+		topic explain.Topic
+		words string
+	}{
+		{[]string{"leak", "8"}, explain.AboutLive, "live blocks of malloc"},
+		{[]string{"file", "/tmp/file"}, explain.AboutShared, "/tmp/file"},
+	} {
+		cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", root, "/program")
+		cmd.Args = append(cmd.Args, test.args...)
+		outer := testutil.Start(t, cmd)
+		outer.Ready()
+		d := explained(t, cli.OK, "-p", childrenOf(t, outer.PID))[0]
+		if v := d.Verdicts[0]; v.Topic != test.topic || !strings.Contains(v.Text, test.words) {
+			t.Errorf("the verdict is %+v", v)
+		}
+		if p := d.Process; p.Exe != "/program" || p.NSPID != 1 || d.Heap == nil || len(d.Heap.Arenas) != 1 {
+			t.Errorf("%+v with the heap %+v", p, d.Heap)
+		}
+		outer.Go()
+		outer.Succeed()
+	}
 }
 
 // In a PID namespace, the process has another ID. It is explained from outside and from inside.
@@ -179,11 +313,7 @@ func TestExplainInNamespace(t *testing.T) {
 	program := testutil.Build(t, "residence", "-pthread")
 	outer := testutil.Start(t, exec.Command("unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", program, "shared", "16"))
 	outer.Ready()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", outer.PID, outer.PID))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid := strings.TrimSpace(string(text))
+	pid := childrenOf(t, outer.PID)
 	fromOutside := explained(t, cli.OK, "-p", pid)[0]
 
 	inside := command(t, "explain", "--json", "-p", "1")

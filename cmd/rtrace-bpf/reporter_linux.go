@@ -18,6 +18,7 @@ import (
 	"rtrace-bpf/internal/recording"
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/status"
+	"rtrace-bpf/internal/topview"
 	"rtrace-bpf/tracer/host"
 )
 
@@ -25,6 +26,7 @@ import (
 type reporter struct {
 	config  *config
 	line    *status.Line
+	columns int // of standard error
 	pids    []int
 	created bool       // the ready file
 	held    func(bool) // is called when waiting for a reader of the trace begins and ends; nil for nothing
@@ -32,9 +34,18 @@ type reporter struct {
 
 var _ recording.Reporter = (*reporter)(nil)
 
+// leastColumns is the least number of columns that lines are made for.
+const leastColumns = 40
+
 // newReporter returns a reporter to standard error, which shows progress if terminal is set.
 func newReporter(c *config, s cli.Streams, terminal bool) *reporter {
-	return &reporter{config: c, line: c.newLine(s, terminal)}
+	r := &reporter{config: c, line: c.newLine(s, terminal), columns: topview.TableWidth}
+	if f, ok := s.Err.(*os.File); ok && s.ErrTerminal {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			r.columns = max(int(size.Col), leastColumns)
+		}
+	}
+	return r
 }
 
 // record records, and returns what went wrong or is missing.
@@ -139,8 +150,14 @@ func (r *reporter) Full(pid int) {
 func (r *reporter) Ended(s *recording.Summary) {
 	switch {
 	case r.config.general.quiet:
-	case s.Child:
+	case s.Child && s.Suspects == 0:
 		r.line.Print("%s", childSummary(s))
+	case s.Child:
+		_ = r.line.Write(func(w io.Writer) error { // writing to memory cannot fail
+			fmt.Fprintf(w, "%s: %s\n", name, childSummary(s))
+			r.verdictSummary(w, s)
+			return nil
+		})
 	default:
 		_ = r.line.Write(func(w io.Writer) error { // writing to memory cannot fail
 			r.summary(w, s)

@@ -22,6 +22,9 @@ const (
 	summaryFrames = 6 // frames of each, at least
 )
 
+// indent is in front of the lines of a summary that follow the first one.
+const indent = "  "
+
 // summary prints the summary of a trace.
 func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 	stats := &s.Stats
@@ -34,6 +37,7 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintf(w, " in %s (%s)", s.Path, status.Bytes(uint64(s.Size)))
 	}
 	fmt.Fprintln(w)
+	r.verdictSummary(w, s)
 	r.growthSummary(w, s.Growth)
 	if s.Runtime != "" {
 		fmt.Fprintf(w, "  %s\n", s.Runtime)
@@ -61,6 +65,16 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 	}
 	if sites := s.Sites(summarySites); len(sites) > 0 {
 		printSites(w, sites, s.Frame)
+	}
+}
+
+// verdictSummary prints which call sites grow, if that is known.
+func (r *reporter) verdictSummary(w io.Writer, s *recording.Summary) {
+	if s.Verdicts == nil {
+		return
+	}
+	for _, line := range s.Verdicts(r.columns - len(indent)) {
+		fmt.Fprintln(w, indent+line)
 	}
 }
 

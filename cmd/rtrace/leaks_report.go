@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"rtrace-bpf/internal/analysis/leak"
@@ -113,9 +114,7 @@ func (r *leakReport) print(w io.Writer) error {
 	if text := youngText(&r.young); text != "" {
 		lines += "\n" + text
 	}
-	if text := r.trends.text(time.Duration(r.stats.last - r.stats.first)); text != "" {
-		lines += "\n" + text
-	}
+	lines = strings.Join(append([]string{lines}, r.trends.texts()...), "\n")
 	if _, err := fmt.Fprintln(w, lines); err != nil || blocks == 0 {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"time"
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/sites"
@@ -72,17 +71,21 @@ func (t *trends) verdict(g *sites.Group) string {
 	return verdict.Text(t.of[g])
 }
 
-// text returns a line about all groups, or an empty string.
-func (t *trends) text(recorded time.Duration) string {
-	switch {
-	case t == nil || len(t.of) == 0:
-		return ""
-	case t.suspects > 0:
-		return "growing steadily: " + plural(uint64(t.suspects), "group") + ", printed first"
-	case recorded >= verdict.EnoughTime:
-		return verdict.NothingGrows
+// texts returns lines about all groups.
+func (t *trends) texts() (lines []string) {
+	if t == nil {
+		return nil
 	}
-	return ""
+	observed := verdict.ObservationOf(t.engine.State(), "")
+	switch {
+	case t.suspects > 0:
+		lines = append(lines, "growing steadily: "+plural(uint64(t.suspects), "group")+", printed first")
+	case observed.Judged && observed.Time >= verdict.EnoughTime:
+		lines = append(lines, observed.None())
+	default:
+		return nil
+	}
+	return append(lines, observed.Doubts()...)
 }
 
 // object returns the verdict on a group, or nil.

@@ -99,7 +99,7 @@ func TestLeaksGrowing(t *testing.T) {
 	}
 }
 
-// TestLeaksNotGrowing: in a recording that is long enough, leaks prints that nothing grows.
+// TestLeaksNotGrowing: in a recording that is long enough, leaks prints that no call site grows.
 func TestLeaksNotGrowing(t *testing.T) {
 	c := newCalls()
 	for range 100 {
@@ -108,7 +108,7 @@ func TestLeaksNotGrowing(t *testing.T) {
 	c.n = 20_000
 	c.free(c.alloc("work"))
 	out, _, _ := runRtrace(c.String(), "leaks")
-	const want = "still live at the end: 100 blocks (1000 bytes)\nnothing grows steadily\n\nbytes       %  blocks  stack\n 1000  100.00     100  table\n"
+	const want = "still live at the end: 100 blocks (1000 bytes)\nno call site grows steadily (20 s observed)\n\nbytes       %  blocks  stack\n 1000  100.00     100  table\n"
 	if out != want {
 		t.Errorf("%s\nwant:\n%s", out, want)
 	}
@@ -148,5 +148,25 @@ func TestLeaksOfMixes(t *testing.T) {
 				t.Errorf("seed %d by %s: %d groups grow, first %+v, want %#x", seed, by, x.Growing, x.Groups[0], m.Leak.Site)
 			}
 		}
+	}
+}
+
+// TestReportGrowing: the page has the verdicts of leaks, the suspect before everything else.
+func TestReportGrowing(t *testing.T) {
+	input := growing()
+	page, errOut, code := runRtrace(input, "report", "--resolve=false", "-o", "-")
+	if code != cli.OK || errOut != "" {
+		t.Fatalf("exit code %d: %s", code, errOut)
+	}
+	last := 0
+	for _, text := range []string{
+		"<h2 id=\"verdict-title\">Suspects</h2>", ">serve</bdi> <bdi class=\"muted\">at a.c:31</bdi>", "Growing 2 blocks/s, 20 B/s, steady since the start; none of 119 freed.",
+		"Other call sites with live blocks: 2", "level at 400 blocks since the start", ">load</bdi>", "level at 150 blocks since 00:12", ">store</bdi>", "<dt>Duration</dt>",
+	} {
+		at := strings.Index(page, text)
+		if at < last {
+			t.Errorf("%q is at %d of the page, after %d", text, at, last)
+		}
+		last = at
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 
+	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/digest"
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/report/digestview"
@@ -18,9 +20,10 @@ func reportCommand() command {
 	return command{
 		name: "report",
 		page: cli.Page{
-			Summary:  "write a page about a trace: curves, flame graph, leaks, sizes",
+			Summary:  "write a page about a trace: suspects, curves, flame graph, sizes",
 			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
-			About: "Writes an HTML page that needs no other file and no network. It shows how the trace was made and what is missing from it; live bytes over time, with " +
+			About: "Writes an HTML page that needs no other file and no network. First it shows the call sites whose blocks pile up, with the verdicts of rtrace leaks, and how " +
+				"the resident memory grew; then how the trace was made and what is missing from it; live bytes over time, with " +
 				"the peak; rates; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
 				"thread and process.\n\n" +
 				"The flame graph shows blocks that are still live at the end, that were live at the peak, all allocations or temporary ones, in bytes or blocks. A " +
@@ -77,12 +80,15 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
-	err = in.outcome(each(filter.NewJoinMoves(in), d.Add))
+	engine := aggregate.NewReader(in)
+	err = in.outcome(each(filter.NewJoinMoves(engine), d.Add))
 	if !isIncomplete(err) {
 		return err
 	}
+	about := o.about(in, err)
+	about.Verdicts = newSiteNamer(engine.Engine, o.framer(), o.resolver).verdicts()
 	w := bufio.NewWriter(out)
-	if e := errors.Join(digestview.WriteHTML(w, d.Finish(), o.about(in, err)), w.Flush()); e != nil {
+	if e := errors.Join(digestview.WriteHTML(w, d.Finish(), about), w.Flush()); e != nil {
 		return e
 	}
 	return err
@@ -90,14 +96,18 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 
 // digest returns a digest that names frames from the mapped files.
 func (o *reportOptions) digest() *digest.Digest {
-	resolver := o.names.resolver()
-	o.resolver = resolver
-	framer := o.names.framer(resolver)
-	framer.Inlined = true
+	o.resolver = o.names.resolver()
 	return digest.New(digest.Options{
-		Framer: framer, Observe: resolver.Observe,
-		Module: func(pid int32, addr uint64) string { return resolver.Process(pid).Module(addr) },
+		Framer: o.framer(), Observe: o.resolver.Observe,
+		Module: func(pid int32, addr uint64) string { return o.resolver.Process(pid).Module(addr) },
 	})
+}
+
+// framer returns a framer that names inlined functions, too.
+func (o *reportOptions) framer() sites.Framer {
+	f := o.names.framer(o.resolver)
+	f.Inlined = true
+	return f
 }
 
 // about returns the page's description of the file. done is the error of reading it.

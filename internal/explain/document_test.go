@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,10 @@ func TestVerdicts(t *testing.T) {
 		{"allocator", made(nil, Row{Kind: Allocator, What: "jemalloc", Resident: 30 * mib, Size: 50 * mib}, code), []Topic{AboutAllocator}, "jemalloc, live and free blocks together, of 50 MiB", "30 MiB"},
 		{"mappings", made(nil, Row{Kind: Anonymous, Resident: 30 * mib, Count: 3}, code), []Topic{AboutMappings}, "75 % of RSS (30 MiB) is in 3 anonymous mappings", "-e mmap"},
 		{"swap", made(nil, Row{Kind: Live, Resident: 30 * mib, Swap: 20 * mib}, code), []Topic{AboutLive, AboutSwap}, "(30 MiB)", "grow"},
+		{
+			"more swap than RSS", made(nil, Row{Kind: Live, Resident: 30 * mib}, Row{Kind: Other, What: "memory of malloc", Swap: 80 * mib}, Row{Kind: Files, Swap: 10 * mib}), []Topic{AboutSwap, AboutLive},
+			"90 MiB is swapped out and not part of RSS, which is 75 % of both together; the largest part is memory of malloc (80 MiB)", "add these 90 MiB",
+		},
 		{"unread", made(nil, Row{Kind: Unread, Resident: 10 * mib, Why: "the time was over"}, Row{Kind: Program, Resident: 30 * mib}), []Topic{AboutUnknown}, "25 % of RSS (10 MiB) could not be explained: the time was over", "10 MiB"},
 		{"code", made(nil, code), []Topic{AboutCode}, "no single cause", "10 MiB"},
 		{"two", made(nil, Row{Kind: Live, Resident: 30 * mib}, Row{Kind: Files, Resident: 40 * mib}, code), []Topic{AboutFiles, AboutLive}, "(40 MiB)", "40 MiB"},
@@ -157,6 +162,43 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	testutil.Golden(t, "document.json", indented.Bytes())
+}
+
+// No character of a name reaches a terminal if it can affect it, and a reader of JSON gets the
+// name as it is.
+func TestHostileNames(t *testing.T) {
+	const name = "a\x1b[31m\r\n\t\x7f\u009b\u061c\u200e\u2028\u202e\u2066\ufeff\U000e0001b"
+	part := []Part{{name, mib}}
+	d := made(nil, Row{Kind: Files, What: "files", Resident: 8 * mib, Parts: part}, Row{Kind: Program, What: name, Resident: mib, Why: name})
+	before := *d
+	before.Rows = nil
+	d.Process.Name, d.Process.Exe, d.Notes = name, name, []string{name}
+	d.Heap = &heap.Heap{Why: name}
+	d.Since(&before)
+	for _, view := range []View{{}, {Parts: true}, {Rows: 1, Width: 40}} {
+		var b bytes.Buffer
+		if err := d.WriteText(&b, view); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range b.String() {
+			if r != '\n' && !strconv.IsPrint(r) {
+				t.Errorf("%+v: %U reaches the terminal: %q", view, r, b.String())
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := d.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if !strconv.IsPrint(r) {
+			t.Errorf("%U reaches the terminal: %q", r, b.String())
+		}
+	}
+	var got Document
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Process.Name != name || got.Rows[0].Parts[0].Name != name {
+		t.Errorf("%v: %q and %+v, want %q", err, got.Process.Name, got.Rows[0].Parts, name)
+	}
 }
 
 func TestNothingChanged(t *testing.T) {

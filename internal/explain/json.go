@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"unicode/utf16"
 
 	"rtrace-bpf/internal/printable"
 )
@@ -26,8 +27,10 @@ func (d *Document) WriteJSON(w io.Writer) error {
 func escape(line []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(line) {
-		if r > 0x7e && r < 1<<16 && printable.Name(string(r)) != string(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
+		if r > 0x7e && printable.Name(string(r)) != string(r) {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&out, `\u%04x`, unit)
+			}
 			continue
 		}
 		out.WriteRune(r)

@@ -95,8 +95,11 @@ func (t *text) verdicts() {
 }
 
 func (t *text) rows() {
-	list := table.New(table.Column{Title: "resident", Width: 10}, table.Column{Title: "share"},
-		table.Column{Title: "size"}, table.Column{Title: "count"}, table.Column{Title: "what", Left: true})
+	columns := []table.Column{{Title: "resident", Width: 10}, {Title: "share"}, {Title: "size"}}
+	if t.swapped() {
+		columns = append(columns, table.Column{Title: "swap"})
+	}
+	list := table.New(append(columns, table.Column{Title: "count"}, table.Column{Title: "what", Left: true})...)
 	shown := t.d.Rows
 	if t.view.Rows > 0 && len(shown) > t.view.Rows {
 		shown = shown[:t.view.Rows]
@@ -106,23 +109,24 @@ func (t *text) rows() {
 		if r.Likely {
 			what += " (likely)"
 		}
-		list.Row(figure.Bytes(r.Resident), t.percent(r.Resident), figure.Bytes(r.Size), figure.Count(r.Count), what)
+		t.row(list, figure.Bytes(r.Swap), figure.Bytes(r.Resident), t.percent(r.Resident), figure.Bytes(r.Size), figure.Count(r.Count), what)
 		if t.view.Parts {
 			t.parts(list, r)
 		}
 	}
 	if rest := t.d.Rows[len(shown):]; len(rest) > 0 {
-		var n uint64
+		var n, swap uint64
 		for _, r := range rest {
 			n += r.Resident
+			swap += r.Swap
 		}
 		what := "in another row (--all)"
 		if len(rest) > 1 {
 			what = fmt.Sprintf("in %d other rows (--all)", len(rest))
 		}
-		list.Row(figure.Bytes(n), t.percent(n), "", "", what)
+		t.row(list, figure.Bytes(swap), figure.Bytes(n), t.percent(n), "", "", what)
 	}
-	list.Row(figure.Bytes(t.d.Sum), t.percent(t.d.Sum), "", "", "sum; the kernel counts "+figure.Bytes(t.d.Resident))
+	t.row(list, figure.Bytes(t.d.Swap), figure.Bytes(t.d.Sum), t.percent(t.d.Sum), "", "", "sum; the kernel counts "+figure.Bytes(t.d.Resident))
 	_, _ = list.WriteTo(&t.out) // a buffer takes everything
 	for _, o := range []struct {
 		bytes uint64
@@ -138,6 +142,18 @@ func (t *text) rows() {
 	}
 }
 
+// swapped reports whether the rows have a column of memory that is swapped out.
+func (t *text) swapped() bool { return t.d.Swap > 0 }
+
+// row adds a row with the other cells of a row without swap.
+func (t *text) row(list *table.Table, swap string, cells ...string) {
+	if t.swapped() {
+		const column = 3
+		cells = slices.Insert(cells, column, swap)
+	}
+	list.Row(cells...)
+}
+
 func (t *text) huge() (n uint64) {
 	for _, r := range t.d.Rows {
 		n += r.Huge
@@ -149,10 +165,10 @@ func (t *text) percent(n uint64) string { return figure.Percent(part(n, t.d.Resi
 
 func (t *text) parts(list *table.Table, r Row) {
 	for _, p := range r.Parts {
-		list.Row(figure.Bytes(p.Resident), "", "", "", "  "+name(p.Name))
+		t.row(list, "", figure.Bytes(p.Resident), "", "", "", "  "+name(p.Name))
 	}
 	if r.More > 0 {
-		list.Row("", "", "", "", fmt.Sprintf("  and %d more", r.More))
+		t.row(list, "", "", "", "", "", fmt.Sprintf("  and %d more", r.More))
 	}
 }
 

@@ -34,8 +34,8 @@ const (
 // Verdict is what a document means: a sentence that quotes its figures, and what to do.
 type Verdict struct {
 	Topic  Topic   `json:"topic"`
-	Bytes  uint64  `json:"bytes"` // resident memory that it explains, except of swap
-	Share  float64 `json:"share"` // of the resident memory of the process, 0 to 1
+	Bytes  uint64  `json:"bytes"` // resident memory that it explains; of swap, memory that is swapped out
+	Share  float64 `json:"share"` // of RSS, 0 to 1; of swap, of RSS and swap together
 	Text   string  `json:"text"`
 	Advice string  `json:"advice"` // names the figure that it rests on
 }
@@ -269,11 +269,23 @@ func toolOf(runtimes []string) string {
 	return "its own tools"
 }
 
+// statistics is where allocators show how much of their memory is live, and how they give back
+// what is not.
+var statistics = map[string]string{
+	"jemalloc": "malloc_stats_print, mallctl stats.allocated, or INFO memory of redis (allocator_allocated); what is more is fragmentation, or pages kept for reuse, which MALLOC_CONF=dirty_decay_ms:0 or MEMORY PURGE of redis gives back",
+	"tcmalloc": "MallocExtension::GetStats; MallocExtension::ReleaseFreeMemory gives free pages back",
+	"mimalloc": "mi_stats_print; mi_collect(true) gives free pages back",
+}
+
 func (j *judge) allocator() (Verdict, bool) {
 	r := j.d.row(Allocator)
+	ask, known := statistics[r.What]
+	if !known {
+		ask = "the allocator's own statistics"
+	}
 	return j.verdict(AboutAllocator, r.Resident, large,
 		fmt.Sprintf("%s belongs to %s, live and free blocks together, of %s mapped", j.of(r.Resident), r.What, figure.Bytes(r.Size)),
-		fmt.Sprintf("who allocates these %s: rtrace-bpf top -p %d; if its live blocks are much less, ask the allocator's own statistics", figure.Bytes(r.Resident), j.pid))
+		fmt.Sprintf("who allocates these %s: rtrace-bpf top -p %d; how much of them is live: %s", figure.Bytes(r.Resident), j.pid, ask))
 }
 
 func (j *judge) mappings() (Verdict, bool) {
@@ -284,13 +296,22 @@ func (j *judge) mappings() (Verdict, bool) {
 }
 
 func (j *judge) swap() (Verdict, bool) {
-	if j.d.Swap < least || part(j.d.Swap, j.d.Resident+j.d.Swap) < waste {
+	n := j.d.Swap
+	share := part(n, j.d.Resident+n)
+	if n < least || share < waste {
 		return Verdict{}, false
 	}
+	var most Row
+	for _, r := range j.d.Rows {
+		if r.Swap > most.Swap {
+			most = r
+		}
+	}
 	return Verdict{
-		Topic: AboutSwap, Bytes: 0, Share: 0,
-		Text:   fmt.Sprintf("%s more is swapped out and not part of RSS", figure.Bytes(j.d.Swap)),
-		Advice: fmt.Sprintf("add these %s to RSS when you compare with what the program allocated", figure.Bytes(j.d.Swap)),
+		Topic: AboutSwap, Bytes: n, Share: share,
+		Text: fmt.Sprintf("%s is swapped out and not part of RSS, which is %s of both together; the largest part is %s (%s)",
+			figure.Bytes(n), figure.Percent(share), most.What, figure.Bytes(most.Swap)),
+		Advice: fmt.Sprintf("add these %s to RSS when you compare with what the program allocated; explain does not read them, because that would bring them back, so the rows of malloc are without them", figure.Bytes(n)),
 	}, true
 }
 

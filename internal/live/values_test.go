@@ -49,3 +49,21 @@ func TestValues(t *testing.T) {
 		t.Errorf("%d numbers for 10,000 values", n)
 	}
 }
+
+// TestFewValues: the first values take no room for thousands.
+func TestFewValues(t *testing.T) {
+	var s Values[uint64]
+	s.Add(1)
+	n, v := s.New()
+	*v = 2
+	if *s.At(n) != 2 || s.Used() != 2 || cap(s.chunks[0]) > 8 {
+		t.Errorf("%d values, room for %d", s.Used(), cap(s.chunks[0]))
+	}
+	s.Drop(n)
+	if s.Used() != 1 || s.Len() != 2 {
+		t.Errorf("%d values of %d after one was dropped", s.Used(), s.Len())
+	}
+	if again, v := s.New(); again != n || *v != 0 {
+		t.Errorf("number %d with %d, want %d with 0", again, *v, n)
+	}
+}

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Name returns s with all invisible characters replaced, including line breaks:
-// single bytes as \x1b, other characters as \u009b.
+// single bytes as \x1b, other characters as \u009b or \U000e0001.
 func Name(s string) string { return replace(s, "") }
 
 // Text is like Name, but keeps line breaks and tabs.
@@ -30,6 +31,8 @@ func replace(s, keep string) string {
 			out.WriteRune(r)
 		case r < 0x80:
 			fmt.Fprintf(&out, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
 		default:
 			fmt.Fprintf(&out, `\u%04x`, r)
 		}
@@ -38,7 +41,7 @@ func replace(s, keep string) string {
 }
 
 // hidden reports whether r is a control character, changes the direction of
-// text, breaks lines, or stands for a byte that is not text.
+// text, breaks lines, has no width, or stands for a byte that is not text.
 func hidden(r rune, keep string) bool {
 	switch {
 	case r >= ' ' && r < 0x7f:
@@ -46,8 +49,8 @@ func hidden(r rune, keep string) bool {
 	case r < 0xa0:
 		return !strings.ContainsRune(keep, r)
 	}
-	return r == utf8.RuneError ||
-		r >= 0x200e && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	const softHyphen = 0xad
+	return r == utf8.RuneError || r != softHyphen && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // Writer is an io.Writer that makes text safe. A character that is split

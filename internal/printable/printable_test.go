@@ -21,6 +21,8 @@ func TestName(t *testing.T) {
 		"\u202egnp.exe\u2066\u200f":   `\u202egnp.exe\u2066\u200f`,
 		"\ufffd":                      `\ufffd`,
 		"line\u2028paragraph\u2029":   `line\u2028paragraph\u2029`,
+		"a\u061cb\u200bc\ufeffd":      `a\u061cb\u200bc\ufeffd`,
+		"tag\U000e0001":               `tag\U000e0001`,
 		"soft\u00adno-break\u00a0all": "soft\u00adno-break\u00a0all",
 	} {
 		if got := printable.Name(text); got != want {

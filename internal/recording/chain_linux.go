@@ -67,6 +67,7 @@ func (x *session) openAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	x.openSums()
 	if err = x.openSnapshots(); err != nil {
 		x.extras.snapshots = nil
 		return err
@@ -171,6 +172,7 @@ func (x *session) finish() error {
 func (x *session) discard() error {
 	x.chain.stop()
 	x.extras.close()
+	x.sums.close()
 	err := x.out.Discard()
 	if x.chain.events != nil {
 		err = errors.Join(err, x.chain.events.Discard())

@@ -58,7 +58,7 @@ func (x *session) openSnapshots() (err error) {
 	if o.Snapshots.Every == 0 {
 		return nil
 	}
-	x.extras.snapshots, err = snapshot.Open(x.pid, x.out, o.Snapshots, o.Line)
+	x.extras.snapshots, err = snapshot.Open(x.pid, x.out, x.sums.view, o.Snapshots, o.Line)
 	return err
 }
 

@@ -121,6 +121,7 @@ func (x *session) put(rec *trace.Record) error {
 	if s := x.extras.snapshots; s != nil {
 		s.Observe(rec)
 	}
+	x.sums.add(rec)
 	return x.chain.write(rec)
 }
 
@@ -146,6 +147,7 @@ func (x *session) tick() {
 	if s := x.extras.snapshots; s != nil {
 		s.Tick()
 	}
+	x.sums.tick()
 	x.mu.Unlock()
 	stats := x.probes.tracer.Stats()
 	x.watch(&stats, false)

@@ -27,6 +27,7 @@ type session struct {
 	out      *output.Trace
 	chain    chain
 	extras   extras
+	sums     sums
 	costs    costs
 	stats    record.Stats  // at the end of run
 	replaced atomic.Bool   // another session continues with its process, which has executed another program
@@ -116,6 +117,7 @@ func (x *session) attach(ctx context.Context, options plan.Options) error {
 // does, too. It returns what went wrong.
 func (x *session) run(ctx, until context.Context) error {
 	defer context.AfterFunc(until, x.probes.stop)()
+	defer x.sums.close()
 	err := x.copy()
 	x.chain.stop()
 	x.of.options.Line.Clear()
@@ -130,7 +132,8 @@ func (x *session) run(ctx, until context.Context) error {
 	x.of.relaxed()
 	// The probes are off from here on. The files are completed before the probes are
 	// removed, but not if that takes long: a call of the process costs something until then.
-	slow := x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil || x.extras.snapshots != nil
+	verdicts := x.verdicts(&stats)
+	slow := len(verdicts.at.Suspects) > 0 || x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil || x.extras.snapshots != nil
 	if slow {
 		err = errors.Join(err, x.probes.detach())
 	}
@@ -151,7 +154,10 @@ func (x *session) run(ctx, until context.Context) error {
 		x.stats.Unprobed, x.stats.WasUnprobed, x.stats.LeftBehind = false, false, false
 	}
 	x.measured(&x.stats, true)
-	x.of.options.Report.Ended(x.summary())
+	summary := x.summary()
+	summary.Verdicts = verdicts.lines(hurry)
+	summary.Suspects = len(verdicts.at.Suspects)
+	x.of.options.Report.Ended(summary)
 	if !slow {
 		err = errors.Join(err, x.probes.detach())
 	}

@@ -17,6 +17,10 @@ type Summary struct {
 	Runtime   string      // counts of the .NET runtime's events; empty for none
 	Remarks   []string    // of the encoder
 	CutStacks uint64      // stacks that the format has cut
+	Suspects  int         // call sites that grow
+	// Verdicts returns lines of at most columns about the call sites that grow: a line for
+	// each of the first suspects, or that there are none. It is nil if they are not known.
+	Verdicts func(columns int) []string
 	// Sites returns the call sites with the most live bytes, n at most.
 	Sites func(n int) []record.LiveSite
 	// Frame returns the name of a frame.

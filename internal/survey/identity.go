@@ -44,6 +44,10 @@ var signs = []struct {
 	{regexp.MustCompile(`^libsnmallocshim[a-z_-]*\.so`), "", "snmalloc"},
 }
 
+// doubleMapper is how the name of .NET's memory of compiled code begins, which it maps twice: to
+// write, and to execute.
+const doubleMapper = "/memfd:doublemapper"
+
 // libc is the name of the GNU C library's file.
 var libc = regexp.MustCompile(`^libc(\.so\.6|-2\.[0-9]+\.so)$`)
 
@@ -66,6 +70,9 @@ func (id *identity) identify(areas []area, exe string) {
 		}
 		if m.Perms&proc.Exec == 0 {
 			continue
+		}
+		if strings.HasPrefix(m.Path, doubleMapper) {
+			id.runtimes = addName(id.runtimes, "dotnet") // also of a program in a single file
 		}
 		base := path.Base(m.Path)
 		if libc.MatchString(base) {

@@ -26,8 +26,8 @@ var (
 func (id *identity) labelOf(a *area) (label, string) {
 	m := &a.Map
 	switch {
-	case strings.HasPrefix(m.Path, "/memfd:doublemapper"):
-		return label{explain.Runtime, ".NET: compiled code and its structures", "mappings", ""}, ""
+	case strings.HasPrefix(m.Path, doubleMapper):
+		return label{explain.Runtime, dotnetCode, "mappings", ""}, ""
 	case strings.HasPrefix(m.Path, "/memfd:java_heap"):
 		return label{explain.Managed, "Java heap", "mappings", ""}, ""
 	case m.Path == "[heap]":

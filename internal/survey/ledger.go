@@ -3,6 +3,7 @@ package survey
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"rtrace-bpf/internal/explain"
 )
@@ -18,24 +19,34 @@ type label struct {
 // amount is memory that is added to a row, in bytes.
 type amount struct{ resident, shared, size, swap, huge, count uint64 }
 
+// identifier is what distinguishes rows. Labels that differ only in their reasons are one row.
+type identifier struct {
+	kind explain.Kind
+	what string
+}
+
 // ledger collects rows.
 type ledger struct {
-	rows  map[label]*explain.Row
-	parts map[label]map[string]uint64
+	rows  map[identifier]*explain.Row
+	parts map[identifier]map[string]uint64
 }
 
 func newLedger() *ledger {
-	return &ledger{rows: map[label]*explain.Row{}, parts: map[label]map[string]uint64{}}
+	return &ledger{rows: map[identifier]*explain.Row{}, parts: map[identifier]map[string]uint64{}}
 }
 
 // add adds memory to a row, and to the part of it with a name, if there is one.
 func (l *ledger) add(to label, part string, a amount) {
-	r := l.rows[to]
+	id := identifier{to.kind, to.what}
+	r := l.rows[id]
 	if r == nil {
-		r = &explain.Row{Kind: to.kind, What: to.what, Unit: to.unit, Why: to.why}
-		r.Likely = to.why != "" && to.kind != explain.Unread && to.kind != explain.Other
-		l.rows[to] = r
-		l.parts[to] = map[string]uint64{}
+		r = &explain.Row{Kind: to.kind, What: to.what, Unit: to.unit}
+		l.rows[id] = r
+		l.parts[id] = map[string]uint64{}
+	}
+	if to.why != "" && !strings.Contains(r.Why, to.why) {
+		r.Likely = to.kind != explain.Unread && to.kind != explain.Other
+		r.Why = strings.TrimPrefix(r.Why+"; "+to.why, "; ")
 	}
 	r.Resident += a.resident
 	r.Shared += a.shared
@@ -44,7 +55,7 @@ func (l *ledger) add(to label, part string, a amount) {
 	r.Huge += a.huge
 	r.Count += a.count
 	if part != "" {
-		l.parts[to][part] += a.resident
+		l.parts[id][part] += a.resident
 	}
 }
 

@@ -30,10 +30,13 @@ func (r *reading) malloc(ctx context.Context, data map[inode][]extent) {
 	}
 	brk := r.brk()
 	f := glibcheap.Find(r.space, r.page, writable, brk)
-	if len(f.Heap.Arenas) == 0 && len(r.id.glibc) == 0 {
-		return // another C library
+	if len(f.Heap.Arenas) == 0 && len(r.id.glibc) == 0 || len(r.id.allocators) > 0 && f.Unused() {
+		return // another C library, or another allocator
 	}
 	r.d.Heap = f.Heap
+	if len(f.Heap.Arenas) == 0 && r.anySwapped(writable) {
+		f.Heap.Why = "the main arena was not found: data of the C library is swapped out, and reading it would bring it back"
+	}
 	f.Walk(ctx)
 	for _, e := range f.Extents {
 		r.take(e.Start, e.End)
@@ -42,6 +45,16 @@ func (r *reading) malloc(ctx context.Context, data map[inode][]extent) {
 		r.take(e.Start, e.End)
 	}
 	r.mallocRows(f.Heap)
+}
+
+// anySwapped reports whether a part of some memory is swapped out.
+func (r *reading) anySwapped(memory []glibcheap.Extent) bool {
+	for _, e := range memory {
+		if a := r.at(e.Start); a != nil && a.Swap > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // brk returns the memory below the program break.
@@ -127,9 +140,14 @@ func scale(n, part, whole uint64) uint64 {
 	return uint64(float64(n) * float64(part) / float64(whole))
 }
 
-// compare compares the walk with the library's own lists, if debugging symbols name them.
-func compare(pid int, h *heap.Heap, deadline time.Time) {
+// compare compares the walk with the library's own lists, if debugging symbols name them. It
+// does not for a process that is partly swapped out: reading the lists would bring memory back.
+func compare(pid int, h *heap.Heap, swap uint64, deadline time.Time) {
 	if h == nil {
+		return
+	}
+	if swap > 0 {
+		h.Check = &heap.Check{Why: "the C library's own lists of free blocks are not read, because that would bring memory back from swap"}
 		return
 	}
 	p, err := mallinfo.Open(pid)

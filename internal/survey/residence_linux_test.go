@@ -23,16 +23,22 @@ func surveyed(t *testing.T, args ...string) (d *explain.Document, printed map[st
 	d = document(t, child.PID)
 	child.Go()
 	child.Succeed()
-	printed = map[string]uint64{}
-	for line := range strings.Lines(string(child.Output())) {
+	return d, numbers(t, child.Output())
+}
+
+// numbers returns the lines "NAME VALUE" of a program's output.
+func numbers(t *testing.T, text []byte) map[string]uint64 {
+	t.Helper()
+	all := map[string]uint64{}
+	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		printed[name] = n
+		all[name] = n
 	}
-	return d, printed
+	return all
 }
 
 // document reads a process that does not change, and checks what holds for every process.

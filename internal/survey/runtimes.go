@@ -20,6 +20,9 @@ const (
 	pythonArena = 1 << 18
 )
 
+// dotnetCode is the row of .NET's compiled code.
+const dotnetCode = ".NET: compiled code and its structures"
+
 // labelOfAnonymous returns the row of a private anonymous mapping, of what is left of it when
 // malloc's memory and stacks are recognised.
 func (id *identity) labelOfAnonymous(a *area) (label, string) {
@@ -30,8 +33,10 @@ func (id *identity) labelOfAnonymous(a *area) (label, string) {
 		return label{explain.Managed, "Java heap", "mappings", "anonymous memory below 32 GiB in a process with libjvm.so"}, part
 	case id.is("jvm"):
 		return label{explain.Runtime, "JVM: metaspace, compiled code, tables of the collector", "mappings", "other anonymous memory of a process with libjvm.so; a heap above 32 GiB counts here"}, part
+	case id.is("dotnet") && code:
+		return label{explain.Runtime, dotnetCode, "mappings", "executable anonymous memory of a process with .NET"}, part
 	case id.is("dotnet"):
-		return label{explain.Managed, ".NET heap and structures", "mappings", "anonymous memory of a process with libcoreclr.so"}, part
+		return label{explain.Managed, ".NET heap and structures", "mappings", "anonymous memory of a process with .NET"}, part
 	case id.is("go") && a.Start%goChunk == 0 && a.End%goChunk == 0:
 		return label{explain.Managed, "Go heap", "mappings", "anonymous memory in multiples of 4 MiB in a Go program"}, part
 	case id.is("v8") && !code && a.Start%v8Chunk == 0:

@@ -90,7 +90,7 @@ func read(ctx context.Context, pid int, o Options) (*explain.Document, error) {
 	}
 	d.PageTables = pageTables(pid)
 	if o.Check {
-		compare(pid, d.Heap, started.Add(o.Walk))
+		compare(pid, d.Heap, d.Swap, started.Add(o.Walk))
 	}
 	r.name()
 	d.Took = time.Since(started).Seconds()

@@ -7,28 +7,17 @@ import (
 	"time"
 )
 
-// detailView returns what is known about the selected row.
-func (m *Model) detailView(columns, height int) []Line {
-	all := m.detail(columns)
-	s := &m.screen
-	s.page = max(1, height)
-	s.scroll = max(0, min(s.scroll, len(all)-height))
-	return all[s.scroll:]
-}
-
-// detail returns all lines about the selected row, with short frames if they have more columns.
-func (m *Model) detail(columns int) []Line {
-	r := &m.all[m.screen.cursor]
+// detail returns all lines about a row, with short frames if they have more columns.
+func (l *listing) detail(r *Row, columns int) []Line {
 	lines := []Line{{Text: r.label(), Style: Title}}
 	add := func(format string, args ...any) { lines = append(lines, Line{Text: fmt.Sprintf(format, args...)}) }
 	if r.Place.Library != "" {
 		add("in %s", r.Place.Library)
 	}
-	leading := m.suspects()
-	if text := leading.verdict(r); text != "" {
+	if text := l.suspects.verdict(r); text != "" {
 		add("suspect    %s", text)
 	}
-	if m.mark != nil {
+	if l.query.mark != nil {
 		add("since the mark %s in %s blocks", signed(float64(r.Since.Bytes)), signedCount(r.Since.Blocks))
 	}
 	add("live       %s in %d blocks", Bytes(r.Live.Bytes), r.Live.Blocks)
@@ -42,16 +31,16 @@ func (m *Model) detail(columns int) []Line {
 	add("growth     %s/s over the last minute", signed(r.Growth))
 	add("allocates  %s/s in %s calls/s", bytesOf(r.Rate), Count(r.Calls))
 	if r.Oldest >= 0 {
-		add("the oldest live block is %s old", clock(time.Duration(m.now.Time-r.Oldest)))
+		add("the oldest live block is %s old", clock(time.Duration(l.snapshot.Time-r.Oldest)))
 	}
 	if len(r.Sites) == 0 {
 		return lines
 	}
-	n := m.largest(r.Sites)
+	n := l.largest(r.Sites)
 	if len(r.Sites) > 1 {
 		lines = append(lines, Line{}, Line{Text: fmt.Sprintf("%d stacks; the one with most live bytes:", len(r.Sites)), Style: Heading})
 	}
-	p, ok := m.source.Place(n)
+	p, ok := l.source.Place(n)
 	lines = append(lines, Line{}, Line{Text: "stack, the innermost frame first", Style: Heading})
 	if !ok {
 		add("  %s", naming)
@@ -64,7 +53,7 @@ func (m *Model) detail(columns int) []Line {
 		}
 		lines = append(lines, Line{Text: text})
 	}
-	return append(lines, m.figures(n)...)
+	return append(lines, l.figures(n)...)
 }
 
 // withoutFolders returns a frame with the name of its library instead of the path.
@@ -79,10 +68,10 @@ func withoutFolders(frame string) string {
 }
 
 // largest returns the call site with most live bytes.
-func (m *Model) largest(sites []int) int {
+func (l *listing) largest(sites []int) int {
 	best := sites[0]
 	for _, n := range sites {
-		if m.now.Sites[n].Live.Above(m.now.Sites[best].Live) {
+		if l.snapshot.Sites[n].Live.Above(l.snapshot.Sites[best].Live) {
 			best = n
 		}
 	}
@@ -90,8 +79,8 @@ func (m *Model) largest(sites []int) int {
 }
 
 // figures returns the lines about sizes, lifetimes and threads of a call site.
-func (m *Model) figures(site int) (lines []Line) {
-	d := m.source.Detail(site)
+func (l *listing) figures(site int) (lines []Line) {
+	d := l.source.Detail(site)
 	add := func(format string, args ...any) { lines = append(lines, Line{Text: fmt.Sprintf(format, args...)}) }
 	head := func(text string) { lines = append(lines, Line{}, Line{Text: text, Style: Heading}) }
 	head("sizes")
@@ -105,9 +94,9 @@ func (m *Model) figures(site int) (lines []Line) {
 		}
 	}
 	head("lifetimes of freed blocks")
-	for _, l := range d.Lifetimes {
-		if l.Blocks > 0 {
-			add("  up to %-20s %8d blocks", time.Duration(l.To).Round(roundTo(l.To)), l.Blocks)
+	for _, x := range d.Lifetimes {
+		if x.Blocks > 0 {
+			add("  up to %-20s %8d blocks", time.Duration(x.To).Round(roundTo(x.To)), x.Blocks)
 		}
 	}
 	if len(d.Lifetimes) == 0 {

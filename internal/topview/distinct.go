@@ -8,9 +8,15 @@ import (
 	"rtrace-bpf/internal/analysis/aggregate"
 )
 
+// difference is what distinguishes a row from others with the same text.
+type difference struct {
+	text    string // follows the text of the row; empty for nothing
+	outside int    // distance of its outermost frame from the one of the row's text
+}
+
 // distinguish adds to rows with the same text what distinguishes them: the first frame that
-// differs. Each row is one of the call sites. It begins with the frame of the text, and goes on with its callers and then with the
-// functions that it called.
+// differs. Each row is one of the call sites. It begins with the frame of the text, and goes on
+// with its callers and then with the functions that it called.
 func distinguish(rows []Row, sites []aggregate.Site) {
 	same := make(map[string][]*Row)
 	for i := range rows {
@@ -92,7 +98,7 @@ func splitProcesses(group []*Row, sites []aggregate.Site) {
 	pid := func(r *Row) int32 { return sites[r.Sites[0]].PID }
 	if slices.ContainsFunc(group, func(r *Row) bool { return pid(r) != pid(group[0]) }) {
 		for _, r := range group {
-			r.difference += fmt.Sprintf(" in process %d", pid(r))
+			r.difference.text += fmt.Sprintf(" in process %d", pid(r))
 		}
 	}
 }
@@ -122,14 +128,11 @@ func (r *Row) differ(distance int, text string) {
 		}
 	case distance < 0:
 		text = " through " + text
-	case distance > r.outside+1:
+	case distance > r.difference.outside+1:
 		text = " < " + gap + " < " + text
 	default:
 		text = " < " + text
 	}
-	r.difference += text
-	r.outside = max(r.outside, distance)
+	r.difference.text += text
+	r.difference.outside = max(r.difference.outside, distance)
 }
-
-// label returns the text of a row with what distinguishes it from others.
-func (r *Row) label() string { return r.Text + r.difference }

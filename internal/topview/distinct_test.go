@@ -33,8 +33,8 @@ func alike(width int, file string, at int, stacks ...[]Frame) []string {
 	m := New(s, Options{By: BySite, Order: OrderLive})
 	m.Update(s.tick(), false)
 	texts := make([]string, len(stacks))
-	for i := range m.all {
-		r := &m.all[i]
+	for i := range m.Rows() {
+		r := &m.Rows()[i]
 		texts[r.Sites[0]] = r.fit(width)
 	}
 	return texts
@@ -107,7 +107,7 @@ func TestRowsOfTwoProcesses(t *testing.T) {
 	x.Sites[1].PID = 4712
 	m := New(s, Options{By: BySite, Order: OrderLive})
 	m.Update(x, false)
-	if got, want := fmt.Sprint(m.all[0].label(), "; ", m.all[1].label()), "f in process 4711; f in process 4712"; got != want {
+	if got, want := fmt.Sprint(m.Rows()[0].label(), "; ", m.Rows()[1].label()), "f in process 4711; f in process 4712"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -77,11 +77,11 @@ type placeObject struct {
 	Stack    []string `json:"stack,omitempty"`
 }
 
-// WriteJSON writes the last snapshot with the first rows as one line of JSON.
-func (m *Model) WriteJSON(w io.Writer, rows int) error {
-	s := m.now
+// writeJSON writes the snapshot with the first rows as one line of JSON.
+func (l *listing) writeJSON(w io.Writer, rows int) error {
+	s := l.snapshot
 	x := object{
-		Seconds: s.Elapsed.Seconds(), Final: m.screen.last, By: m.by, Sort: m.order, Notes: append([]string{}, m.Notes()...),
+		Seconds: s.Elapsed.Seconds(), Final: l.last, By: l.query.by, Sort: l.query.order, Notes: append([]string{}, s.Notes()...),
 		Processes: []processObject{}, Resources: []resourceTotal{}, Rows: []rowObject{},
 	}
 	for _, p := range s.Processes {
@@ -96,18 +96,17 @@ func (m *Model) WriteJSON(w io.Writer, rows int) error {
 			amountJSON(r.Total.Live), amountJSON(r.Total.Unknown), amountJSON(r.Total.Allocated), amountJSON(r.Freed),
 		})
 	}
-	leading := m.suspects()
-	x.Suspects, x.OtherSuspects = leading.objects(rows)
-	shown := m.all[:min(rows, len(m.all))]
+	x.Suspects, x.OtherSuspects = l.suspects.objects(rows)
+	shown := l.rows[:min(rows, len(l.rows))]
 	for i := range shown {
 		r := &shown[i]
 		x.Rows = append(x.Rows, rowObject{
 			r.label(), figures(r.Live, r.Unknown, r.Allocated, r.Freed, r.Growth, r.Rate, r.Calls),
-			placed(&r.Place),
+			placed(r.Place),
 		})
 	}
-	t := total(m.all[len(shown):])
-	x.OtherRows = len(m.all) - len(shown)
+	t := total(l.rows[len(shown):])
+	x.OtherRows = len(l.rows) - len(shown)
 	x.Others = figures(t.Live, t.Unknown, t.Allocated, t.Freed, t.Growth, t.Rate, t.Calls)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -1,9 +1,10 @@
 package topview
 
 import (
+	"io"
 	"slices"
 
-	"rtrace-bpf/internal/live"
+	"rtrace-bpf/internal/printable"
 )
 
 // Options select what a Model shows at first.
@@ -18,27 +19,21 @@ type Options struct {
 // text. The zero Model is not valid: use New.
 type Model struct {
 	source  Source
-	by      By
-	order   Order
-	filter  string
-	plain   bool
+	query   query
+	names   names
 	history history
-	mark    *mark // nil for none
-	now     *Snapshot
-	labels  map[int]label // of call sites
-	all     []Row
+	now     *Snapshot // nil before the first one
+	last    bool      // now is the last one
+	list    listing   // of now
 	screen  screen
-}
-
-// mark holds the figures of all items at a moment.
-type mark struct {
-	at *Snapshot
-	of map[key]item
 }
 
 // New returns a Model without a snapshot.
 func New(source Source, o Options) *Model {
-	return &Model{source: source, by: o.By, order: o.Order, filter: o.Filter, plain: o.Plain}
+	return &Model{
+		source: source, names: names{source: source, by: o.By}, screen: screen{plain: o.Plain},
+		query: query{by: o.By, order: o.Order, filter: o.Filter},
+	}
 }
 
 // Update takes the next snapshot, unless the view is frozen. last marks the last one, which
@@ -47,76 +42,66 @@ func (m *Model) Update(s *Snapshot, last bool) {
 	if m.screen.frozen && !last {
 		return
 	}
-	m.now = s
+	m.now, m.last = s, last
 	m.history.begin(s.Elapsed)
-	allocated := make(map[key]live.Amount)
-	sites := items(s, BySite, m.source)
-	for i := range sites {
-		allocated[sites[i].key] = m.history.add(&sites[i])
+	for x := range items(s, BySite, m.source) {
+		m.history.add(x)
 	}
-	if m.by == ByThread || m.by == BySize {
-		others := items(s, m.by, m.source)
-		for i := range others {
-			allocated[others[i].key] = m.history.add(&others[i])
+	if m.query.by.fromDetails() {
+		for x := range items(s, m.query.by, m.source) {
+			m.history.add(x)
 		}
 	}
-	m.history.allocated = allocated
-	m.screen.last = last
-	m.refresh()
-}
-
-// prepare begins the history of threads or sizes, if rows are made of these from now on. What
-// they allocated before counts as of no refresh.
-func (m *Model) prepare() {
-	m.history.drop(ByThread, BySize)
-	if m.by != ByThread && m.by != BySize {
-		return
-	}
-	for _, x := range items(m.now, m.by, m.source) {
-		m.history.add(&x)
-		m.history.of[x.key].late = true
-		m.history.allocated[x.key] = live.Amount{}
-	}
+	m.Refresh()
 }
 
 // Refresh computes the rows again, because more names may be known. Figures do not change.
 func (m *Model) Refresh() {
 	if m.now != nil {
-		m.refresh()
+		m.list.fill(m)
+		m.screen.clamp(len(m.list.rows))
 	}
 }
 
-// refresh computes the rows of the last snapshot.
-func (m *Model) refresh() {
-	m.all = m.sortRows(m.rowsOf(items(m.now, m.by, m.source), m.history.allocated))
-	m.screen.clamp(len(m.all))
+// group makes rows of something else from now on. What threads or sizes allocated before is not
+// known, and counts as of no refresh.
+func (m *Model) group(by By) {
+	m.query.by = by
+	m.names.group(by)
+	m.history.drop(ByThread, BySize)
+	if by.fromDetails() {
+		for x := range items(m.now, by, m.source) {
+			m.history.addLate(x)
+		}
+	}
 }
 
 // Snapshot returns the last snapshot, which must not be changed; nil before the first one.
 func (m *Model) Snapshot() *Snapshot { return m.now }
 
 // Ended reports whether the last snapshot has been taken.
-func (m *Model) Ended() bool { return m.screen.last }
+func (m *Model) Ended() bool { return m.last }
 
 // Rows returns the rows, the first one first. They are valid until the next change.
-func (m *Model) Rows() []Row { return m.all }
+func (m *Model) Rows() []Row { return m.list.rows }
 
 // Missing returns the numbers of call sites that are not named yet and whose names the first
 // rows need. If names decide which rows there are, these are all call sites.
 func (m *Model) Missing(rows int) (sites []int) {
-	if m.now == nil || m.by == ByThread || m.by == BySize {
+	if m.now == nil || m.query.by.fromDetails() {
 		return nil
 	}
-	needed := m.all
-	if m.by == BySite && m.filter == "" {
-		from := min(m.screen.top, len(m.all))
-		needed = m.all[from:min(from+rows, len(m.all))]
+	all := m.list.rows
+	needed := all
+	if m.query.by == BySite && m.query.filter == "" {
+		from := min(m.screen.top, len(all))
+		needed = all[from:min(from+rows, len(all))]
 	}
-	if s := &m.screen; s.opened && s.cursor < len(m.all) {
-		needed = append(slices.Clip(m.all[s.cursor:s.cursor+1]), needed...)
+	if s := &m.screen; s.opened && s.cursor < len(all) {
+		needed = append(slices.Clip(all[s.cursor:s.cursor+1]), needed...)
 	}
-	leading := m.suspects()
-	for _, x := range leading.all[:min(rows, len(leading.all))] {
+	leading := m.list.suspects.all
+	for _, x := range leading[:min(rows, len(leading))] {
 		needed = append(slices.Clip(needed), *x.Row)
 	}
 	for i := range needed {
@@ -129,47 +114,22 @@ func (m *Model) Missing(rows int) (sites []int) {
 	return sites
 }
 
-// suspects returns the suspects. A verdict is on a whole stack since the start of the recording, so
-// rows of something else and changes since a mark have none.
-func (m *Model) suspects() suspects {
-	if m.by != BySite || m.mark != nil {
-		return suspects{}
+// View returns the screen: height lines of at most width columns.
+func (m *Model) View(width, height int) []Line {
+	if m.now == nil {
+		return m.screen.waiting(width, height)
 	}
-	return suspectsOf(m.now, m.all)
+	return m.screen.draw(&m.list, width, height)
 }
 
-// setMark sets the mark at the last snapshot.
-func (m *Model) setMark() {
-	k := &mark{at: m.now, of: make(map[key]item)}
-	for _, by := range []By{BySite, ByThread, BySize} {
-		for _, x := range items(m.now, by, m.source) {
-			k.of[x.key] = x
-		}
-	}
-	m.mark = k
+// WriteTable writes the lines about the processes and the first rows as text, in lines of at
+// most width columns, unless the figures take more.
+func (m *Model) WriteTable(w io.Writer, rows, width int) error {
+	return m.list.writeTable(w, rows, width)
 }
 
-// Totals is the sums of all rows.
-type Totals struct {
-	Live, Unknown, Allocated, Freed live.Amount
-	Growth, Rate, Calls             float64
-	Since                           Change
-}
+// WriteJSON writes the last snapshot with the first rows as one line of JSON.
+func (m *Model) WriteJSON(w io.Writer, rows int) error { return m.list.writeJSON(w, rows) }
 
-// total returns the sums of rows.
-func total(rows []Row) Totals {
-	var t Totals
-	for i := range rows {
-		r := &rows[i]
-		t.Live.Add(r.Live)
-		t.Unknown.Add(r.Unknown)
-		t.Allocated.Add(r.Allocated)
-		t.Freed.Add(r.Freed)
-		t.Growth += r.Growth
-		t.Rate += r.Rate
-		t.Calls += r.Calls
-		t.Since.Blocks += r.Since.Blocks
-		t.Since.Bytes += r.Since.Bytes
-	}
-	return t
-}
+// Tell shows a message until the next key.
+func (m *Model) Tell(text string) { m.screen.message = printable.Name(text) }

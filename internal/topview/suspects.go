@@ -2,7 +2,6 @@ package topview
 
 import (
 	"fmt"
-	"time"
 
 	"rtrace-bpf/internal/analysis/trend"
 	"rtrace-bpf/internal/report/verdict"
@@ -20,7 +19,7 @@ const suspectLines = 3
 // suspects is what is known of the growth of rows.
 type suspects struct {
 	all  []suspect // the first one first
-	none bool      // nothing grows, and enough was recorded to be sure
+	none string    // the verdict that no call site grows; empty if some do, or too little was recorded to be sure
 }
 
 // suspectsOf returns the suspects among rows, each of which is a call site.
@@ -29,9 +28,13 @@ func suspectsOf(s *Snapshot, rows []Row) suspects {
 		return suspects{}
 	}
 	if len(s.Suspects) == 0 {
-		return suspects{none: time.Duration(s.Time) >= verdict.EnoughTime}
+		observed := verdict.ObservationOf(s.State, "")
+		if !observed.Enough() {
+			return suspects{}
+		}
+		return suspects{none: observed.None()}
 	}
-	bySite := make(map[int]*Row, len(rows))
+	bySite := make([]*Row, len(s.Sites))
 	for i := range rows {
 		bySite[rows[i].Sites[0]] = &rows[i]
 	}
@@ -48,8 +51,8 @@ func suspectsOf(s *Snapshot, rows []Row) suspects {
 // lines returns the lines about suspects, or the one that there are none, in lines of at most
 // columns. It is empty without verdicts.
 func (s *suspects) lines(columns int) (lines []string) {
-	if s.none {
-		return []string{verdict.NothingGrows}
+	if s.none != "" {
+		return []string{s.none}
 	}
 	shown := s.all[:min(len(s.all), suspectLines)]
 	for i := range shown {
@@ -75,6 +78,18 @@ func (s *suspects) lines(columns int) (lines []string) {
 	return lines
 }
 
+// Verdicts returns the lines about the suspects of the last snapshot, or the one that there are
+// none, followed by what makes the verdicts uncertain. Lines about suspects have at most columns.
+func (m *Model) Verdicts(columns int) []string {
+	observed := verdict.ObservationOf(m.now.State, "")
+	leading := m.list.suspects
+	lines := leading.lines(columns)
+	if len(lines) == 0 {
+		lines = []string{observed.None()}
+	}
+	return append(lines, observed.Doubts()...)
+}
+
 // verdict returns the verdict on a row in words, or an empty string if it is no suspect.
 func (s *suspects) verdict(r *Row) string {
 	for i := range s.all {
@@ -95,13 +110,13 @@ type suspectObject struct {
 // objects returns the first suspects for JSON. The result is nil without verdicts, and empty if
 // nothing grows.
 func (s *suspects) objects(most int) (objects []suspectObject, others int) {
-	if len(s.all) == 0 && !s.none {
+	if len(s.all) == 0 && s.none == "" {
 		return nil, 0
 	}
 	shown := s.all[:min(len(s.all), most)]
 	objects = []suspectObject{}
 	for i := range shown {
-		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(&shown[i].Place)})
+		objects = append(objects, suspectObject{shown[i].label(), verdict.ObjectOf(shown[i].trend), placed(shown[i].Place)})
 	}
 	return objects, len(s.all) - len(shown)
 }

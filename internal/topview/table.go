@@ -14,21 +14,21 @@ var titles = map[By]string{
 }
 
 // cells returns the figures of a row.
-func (m *Model) cells(r *Row) []string {
-	live, blocks := Bytes(r.Live.Bytes), fmt.Sprint(r.Live.Blocks)
-	if m.mark != nil {
-		live, blocks = signed(float64(r.Since.Bytes)), signedCount(r.Since.Blocks)
+func (l *listing) cells(r *Row) []string {
+	alive, blocks := Bytes(r.Live.Bytes), fmt.Sprint(r.Live.Blocks)
+	if l.query.mark != nil {
+		alive, blocks = signed(float64(r.Since.Bytes)), signedCount(r.Since.Blocks)
 	}
-	return []string{live, blocks, signed(r.Growth), bytesOf(r.Rate), Count(r.Calls)}
+	return []string{alive, blocks, signed(r.Growth), bytesOf(r.Rate), Count(r.Calls)}
 }
 
 // headings returns the headings of cells. The one of the order has a mark.
-func (m *Model) headings() []string {
+func (l *listing) headings() []string {
 	all := []string{"live", "blocks", "growth/s", "alloc/s", "calls/s"}
-	if m.mark != nil {
+	if l.query.mark != nil {
 		all[0], all[1] = "since mark", "blocks"
 	}
-	at := slices.Index([]Order{OrderLive, OrderCount, OrderGrowth, OrderRate}, m.order)
+	at := slices.Index([]Order{OrderLive, OrderCount, OrderGrowth, OrderRate}, l.query.order)
 	all[at] = "*" + all[at]
 	return all
 }
@@ -36,12 +36,10 @@ func (m *Model) headings() []string {
 // TableWidth is the number of columns of a table where no terminal sets another one.
 const TableWidth = 150
 
-// WriteTable writes the lines about the processes and the first rows as text, in lines of at
-// most width columns, unless the figures take more.
-func (m *Model) WriteTable(w io.Writer, rows, width int) error {
-	lines := m.header()
-	leading := m.suspects()
-	if verdicts := leading.lines(width); len(verdicts) > 0 {
+// writeTable writes the lines about the processes and the first rows as text.
+func (l *listing) writeTable(w io.Writer, rows, width int) error {
+	lines := l.header()
+	if verdicts := l.suspects.lines(width); len(verdicts) > 0 {
 		lines = append(append(lines, ""), verdicts...)
 	}
 	for _, line := range lines {
@@ -53,18 +51,18 @@ func (m *Model) WriteTable(w io.Writer, rows, width int) error {
 		return err
 	}
 	var columns []table.Column
-	for _, title := range m.headings() {
+	for _, title := range l.headings() {
 		columns = append(columns, table.Column{Title: title})
 	}
-	t := table.New(append(columns, table.Column{Title: titles[m.by], Left: true})...)
-	shown := m.all[:min(rows, len(m.all))]
-	room := max(leastText, width-m.figureWidth(shown))
+	t := table.New(append(columns, table.Column{Title: titles[l.query.by], Left: true})...)
+	shown := l.rows[:min(rows, len(l.rows))]
+	room := max(leastText, width-l.figureWidth(shown))
 	for i := range shown {
-		t.Row(append(m.cells(&shown[i]), shown[i].fit(room))...)
+		t.Row(append(l.cells(&shown[i]), shown[i].fit(room))...)
 	}
-	if others := m.all[len(shown):]; len(others) > 0 {
+	if others := l.rows[len(shown):]; len(others) > 0 {
 		sum := total(others)
-		t.Row(append(m.cells(sum.row()), "in "+more(len(others)))...)
+		t.Row(append(l.cells(sum.row()), "in "+more(len(others)))...)
 	}
 	_, err := t.WriteTo(w)
 	return err
@@ -74,26 +72,21 @@ func (m *Model) WriteTable(w io.Writer, rows, width int) error {
 const leastText = 20
 
 // figureWidth returns how many columns a table takes for the figures of rows.
-func (m *Model) figureWidth(rows []Row) (n int) {
-	widths := make([]int, len(m.headings()))
+func (l *listing) figureWidth(rows []Row) (n int) {
+	widths := make([]int, len(l.headings()))
 	grow := func(cells []string) {
 		for i, cell := range cells {
 			widths[i] = max(widths[i], width(cell))
 		}
 	}
-	grow(m.headings())
+	grow(l.headings())
 	for i := range rows {
-		grow(m.cells(&rows[i]))
+		grow(l.cells(&rows[i]))
 	}
 	for _, w := range widths {
 		n += w + len("  ")
 	}
 	return n
-}
-
-// row returns the sums as a row.
-func (t *Totals) row() *Row {
-	return &Row{Live: t.Live, Growth: t.Growth, Rate: t.Rate, Calls: t.Calls, Since: t.Since}
 }
 
 // more returns how many rows are left out.

@@ -49,7 +49,7 @@ func FuzzShorten(f *testing.F) {
 		if got := shorten(text, room); width(got) > room {
 			t.Errorf("%q in %d columns: %q takes %d", text, room, got, width(got))
 		}
-		r := Row{Text: text, Place: Place{Callers: []string{text, text}}}
+		r := Row{Text: text, Place: &Place{Callers: []string{text, text}}}
 		if got := r.fit(room); width(got) > room {
 			t.Errorf("%q in %d columns: %q takes %d", text, room, got, width(got))
 		}

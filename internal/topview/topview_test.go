@@ -240,8 +240,8 @@ func TestGrowth(t *testing.T) {
 		s.alloc(0, 1, 1, 10)
 		m.Update(s.tick(), false)
 	}
-	if r := m.Rows()[0]; r.Growth != 10 || len(m.bars(&r)) != points {
-		t.Errorf("%v, %d points", r.Growth, len(m.bars(&r)))
+	if r := m.Rows()[0]; r.Growth != 10 || len(m.history.bars(&r)) != points {
+		t.Errorf("%v, %d points", r.Growth, len(m.history.bars(&r)))
 	}
 	for range points {
 		m.Update(s.tick(), false)
@@ -254,7 +254,7 @@ func TestGrowth(t *testing.T) {
 // At 80 columns, the reason of a loss is still there when the cost is known.
 func TestLossesFitOnANarrowTerminal(t *testing.T) {
 	s := &Snapshot{Processes: []Process{{Lost: 1_797_420, Losses: "ring full 1797420", Share: 0.588, Factor: 2.43}}}
-	if line := tracing(s); !strings.Contains(line[:80], "(ring full 1797420)") {
+	if line := s.tracing(); !strings.Contains(line[:80], "(ring full 1797420)") {
 		t.Error(line)
 	}
 }

@@ -13,16 +13,19 @@
  *	shared MIB	shared memory in tmpfs
  *	stacks THREADS	threads that have used 64 KiB of their stacks
  *	mapped MIB	private mappings that are not malloc's
+ *	fork MIB	leak in a child: it inherits as much, of which it frees a part
  *	grow MIB	leak, wait at the gate, and leak as much again
  *	busy THREADS	threads that allocate and free until the end
  *
  * When nothing changes any more, it writes what it knows, waits at the gate, and ends. Output:
  * "NAME VALUE" lines. live is the size of all live blocks with malloc's headers, by the
- * program's own account; the other names are those of mallinfo2.
+ * program's own account. own_resident and own_mapped are what jemalloc, tcmalloc and mimalloc
+ * know of themselves; the other names are those of mallinfo2.
  */
 #include "prog.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 enum { MIB = 1 << 20 };
 
@@ -48,8 +51,52 @@ static void drop(void *p)
 	free(p);
 }
 
+/* The statistics of other allocators, null without them. */
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
+extern void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *,
+			    size_t *) __attribute__((weak));
+
+static size_t jemalloc_knows(const char *name)
+{
+	uint64_t epoch = 1;
+	size_t value = 0, size = sizeof(value);
+
+	if (mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) ||
+	    mallctl(name, &value, &size, NULL, 0))
+		die("jemalloc does not know %s", name);
+	return value;
+}
+
+static size_t tcmalloc_knows(const char *name)
+{
+	size_t value = 0;
+
+	if (!MallocExtension_GetNumericProperty(name, &value))
+		die("tcmalloc does not know %s", name);
+	return value;
+}
+
+static void report_other(void)
+{
+	if (mallctl)
+		out("own_resident %zu\nown_mapped %zu\n", jemalloc_knows("stats.resident"),
+		    jemalloc_knows("stats.mapped") + jemalloc_knows("stats.retained"));
+	if (MallocExtension_GetNumericProperty)
+		out("own_resident %zu\nown_mapped %zu\n",
+		    tcmalloc_knows("generic.total_physical_bytes"),
+		    tcmalloc_knows("generic.heap_size"));
+	if (mi_process_info) {
+		size_t commit = 0, skip;
+
+		mi_process_info(&skip, &skip, &skip, &skip, &skip, &commit, &skip, &skip);
+		out("own_mapped %zu\n", commit);
+	}
+}
+
 static void report_heap(void)
 {
+	report_other();
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
 	struct mallinfo2 m = mallinfo2();
 
@@ -207,6 +254,34 @@ static void leak(unsigned long mib)
 	}
 }
 
+/*
+ * in_child returns in a child, which inherits live blocks and frees half of them. The parent
+ * waits for it and ends.
+ */
+static void in_child(unsigned long mib)
+{
+	unsigned long n = mib * MIB / 1024, i;
+	void **blocks = mmap(NULL, n * sizeof(void *), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t child;
+
+	for (i = 0; i < n; i++)
+		blocks[i] = keep(1000);
+	child = fork();
+	if (child < 0)
+		die("no child");
+	if (child > 0) {
+		if (waitpid(child, &status, 0) != child || status != 0)
+			die("the child has failed");
+		_exit(0);
+	}
+	for (i = 0; i < n; i += 2)
+		drop(blocks[i]);
+	munmap(blocks, n * sizeof(void *));
+	leak(mib);
+}
+
 static void touch(const char *p, size_t n)
 {
 	size_t i;
@@ -273,6 +348,8 @@ int main(int argc, char **argv)
 		pinned(n);
 	else if (!strcmp(argv[1], "leak"))
 		leak(n);
+	else if (!strcmp(argv[1], "fork"))
+		in_child(n);
 	else if (!strcmp(argv[1], "grow")) {
 		leak(n);
 		gate();

@@ -23,7 +23,7 @@ var parts = []struct {
 }{
 	{
 		name:     "shell",
-		programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir"},
+		programs: []string{"sh", "cat", "true", "false", "sleep", "echo", "env", "ls", "unshare", "mount", "umount", "uname", "id", "kill", "setarch", "cp", "rm", "mkdir", "mkswap", "pivot_root", "swapoff", "swapon"},
 		paths:    []string{"/bin/sh"}, // includes the link that /bin is
 		packages: []string{"dash", "coreutils", "util-linux", "mount", "procps"},
 	},

@@ -31,12 +31,8 @@ type Engine struct {
 	lives     live.Values[life]
 	temporary live.Temporary
 	sampled   live.IDs
-	processes live.Processes[process]
 	resources resources
-	sites     live.Values[site]
-	sources   live.Values[source]
-	threads   threads
-	mappings  mappings
+	sites     callSites
 	facts     facts
 	interval  interval
 }
@@ -67,10 +63,7 @@ const unknownLife = 1 << 31
 
 // New returns an empty Engine.
 func New() *Engine {
-	return &Engine{
-		blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return new(process) }),
-		threads: threads{numbers: make(map[threadKey]uint32)},
-	}
+	return &Engine{blocks: live.NewBlocks(), sites: newCallSites()}
 }
 
 // Add processes a record. It keeps no reference to the contents of r. If the
@@ -104,7 +97,7 @@ func (e *Engine) Add(r *trace.Record) {
 		}
 		e.facts.lost.Add(r)
 	case trace.KindMapping:
-		e.mapped(r)
+		e.sites.mapped(r)
 	}
 }
 
@@ -136,8 +129,8 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 	if e.blocks.Retain(r.PID, c.Resource, c.ID) {
 		return
 	}
-	p := e.processes.Of(r.PID)
-	n := e.source(e.site(p, of, r, now), r)
+	p := e.sites.processes.Of(r.PID)
+	n := e.sites.source(e.sites.of(p, of, r, now), r)
 	if e.sampled.Has(c.Resource) {
 		p.keep(n, c.Size)
 	} else {
@@ -152,8 +145,8 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 			}
 		}
 	}
-	x := e.sources.At(uint64(n))
-	s := e.sites.At(uint64(x.site))
+	x := e.sites.sources.At(uint64(n))
+	s := e.sites.at(x.site)
 	s.last = now
 	if !e.sampled.Has(c.Resource) {
 		s.history.Began(now, c.Size)
@@ -193,8 +186,8 @@ func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 
 // end subtracts an ended block from the sums and returns its site.
 func (e *Engine) end(l *life, size uint64, fate live.Fate, now int64) *site {
-	x := e.sources.At(uint64(l.number()))
-	s := e.sites.At(uint64(x.site))
+	x := e.sites.sources.At(uint64(l.number()))
+	s := e.sites.at(x.site)
 	if fate == live.Known {
 		x.live.SubBlock(size)
 		s.history.Ended(now, l.time, size)
@@ -211,9 +204,9 @@ func (l *life) number() uint32 { return l.source&^unknownLife - 1 }
 func (e *Engine) unknown(b live.Entry) {
 	l := e.lives.At(b.Value)
 	l.source |= unknownLife
-	x := e.sources.At(uint64(l.number()))
+	x := e.sites.sources.At(uint64(l.number()))
 	x.live.SubBlock(b.Size)
-	s := e.sites.At(uint64(x.site))
+	s := e.sites.at(x.site)
 	s.history.Ended(e.clock.Last(), l.time, b.Size)
 	e.resources.all[s.resource].sums.Unknown(int(s.group), b.Size)
 }
@@ -227,11 +220,11 @@ func (e *Engine) exec(pid int32) {
 			e.end(&l, b.Size, fate, e.clock.Last())
 		}
 	}
-	e.mappings.drop(pid)
-	for _, p := range e.processes.Drop(pid) {
+	e.sites.mappings.drop(pid)
+	for _, p := range e.sites.processes.Drop(pid) {
 		for k, a := range p.sampled {
-			x := e.sources.At(uint64(k.source))
-			s := e.sites.At(uint64(x.site))
+			x := e.sites.sources.At(uint64(k.source))
+			s := e.sites.at(x.site)
 			x.live.Sub(a)
 			s.sizes.at(k.step).live.Sub(a)
 			e.resources.all[s.resource].sums.Dropped(int(s.group), a)

@@ -73,30 +73,25 @@ func (m *mappings) drop(pid int32) {
 
 // mapped processes a new mapping. If it replaces another one, later calls
 // through its addresses belong to other sites than earlier ones.
-func (e *Engine) mapped(r *trace.Record) {
+func (c *callSites) mapped(r *trace.Record) {
 	m := &r.Mapping
-	if !e.mappings.add(r.PID, region{m.Start, m.End, m.Base, m.Path}) {
+	if !c.mappings.add(r.PID, region{m.Start, m.End, m.Base, m.Path}) {
 		return
 	}
-	for p, place := range e.placesIn(r.PID, m.Start, m.End) {
-		for _, numbers := range p.numbers {
-			if int(place) < len(numbers) {
-				numbers[place] = 0
-			}
+	for p, place := range c.placesIn(r.PID, m.Start, m.End) {
+		for n := range p.numbers.Of(place) {
+			*n = 0
 		}
 	}
 }
 
-// Through yields the numbers of the sites of a process whose stacks have an
-// address in [start, end) and get no other meaning by a mapping that replaced
-// another one. A caller that names frames must name these sites before it passes
-// an unmapping or an exec on to its table of mappings. For an exec, start is 0
-// and end is the largest number.
-func (e *Engine) Through(pid int32, start, end uint64) iter.Seq[int] {
+// through yields the numbers of the sites of a process that have a frame in
+// [start, end).
+func (c *callSites) through(pid int32, start, end uint64) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for p, place := range e.placesIn(pid, start, end) {
-			for _, numbers := range p.numbers {
-				if int(place) < len(numbers) && numbers[place] != 0 && !yield(int(numbers[place]-1)) {
+		for p, place := range c.placesIn(pid, start, end) {
+			for n := range p.numbers.Of(place) {
+				if !yield(int(*n - 1)) {
 					return
 				}
 			}
@@ -105,12 +100,12 @@ func (e *Engine) Through(pid int32, start, end uint64) iter.Seq[int] {
 }
 
 // placesIn yields the places of a process that have a frame in [start, end).
-func (e *Engine) placesIn(pid int32, start, end uint64) iter.Seq2[*process, uint32] {
+func (c *callSites) placesIn(pid int32, start, end uint64) iter.Seq2[*process, uint32] {
 	return func(yield func(*process, uint32) bool) {
-		for _, p := range e.processes.Concerned(pid) {
-			for place := uint32(1); int(place) <= p.places.Len() && e.mappings.work < maxWork; place++ {
+		for _, p := range c.processes.Concerned(pid) {
+			for place := uint32(1); int(place) <= p.places.Len() && c.mappings.work < maxWork; place++ {
 				frames := p.places.Frames(place)
-				e.mappings.work += 1 + len(frames)
+				c.mappings.work += 1 + len(frames)
 				// A return address may be the first one after the mapping.
 				if slices.ContainsFunc(frames, func(a uint64) bool { return start < a && a <= end }) && !yield(p, place) {
 					return

@@ -29,6 +29,10 @@ type Resource struct {
 	Doubt     Doubt
 }
 
+// Judged reports whether the call sites of the resource have verdicts: all its
+// calls are recorded, and there are frees among them.
+func (r *Resource) Judged() bool { return !r.Sampled && r.Calls.Frees+r.Calls.Reallocs > 0 }
+
 // Change is what happened in an interval.
 type Change struct {
 	Allocated live.Amount

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"rtrace-bpf/internal/analysis/blocks"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/trend"
 	"rtrace-bpf/internal/analysis/usage"
@@ -52,7 +53,7 @@ type site struct {
 type process struct {
 	names   sites.Names
 	places  sites.Table
-	numbers [][]uint32             // by resource and place: 1 + the number of the site
+	numbers sites.Numbers          // 1 + the number of the site
 	sampled map[sample]live.Amount // blocks of sampled resources
 }
 
@@ -73,23 +74,35 @@ func (p *process) keep(source uint32, size uint64) {
 	p.sampled[key] = a
 }
 
-// site returns the number of the site of a call.
-func (e *Engine) site(p *process, of *resource, r *trace.Record, now int64) uint32 {
+// callSites finds the call site of a call, and what is known of it.
+type callSites struct {
+	all       live.Values[site]
+	processes live.Processes[process]
+	sources   live.Values[source]
+	threads   blocks.Threads
+	mappings  mappings
+}
+
+func newCallSites() callSites {
+	return callSites{
+		processes: live.NewProcesses(func() *process { return new(process) }),
+		threads:   blocks.Threads{Most: maxThreads},
+	}
+}
+
+// at returns the site with a number.
+func (c *callSites) at(n uint32) *site { return c.all.At(uint64(n)) }
+
+// of returns the number of the site of a call in a process.
+func (c *callSites) of(p *process, of *resource, r *trace.Record, now int64) uint32 {
 	place := p.places.Add(&r.Call.Stack, &r.Call.Caller, &p.names)
-	for len(p.numbers) <= of.number {
-		p.numbers = append(p.numbers, nil)
-	}
-	numbers := p.numbers[of.number]
-	for int(place) >= len(numbers) {
-		numbers = append(numbers, 0)
-	}
-	p.numbers[of.number] = numbers
-	if numbers[place] == 0 {
-		e.sites.Add(site{
+	n := p.numbers.At(of.number, place)
+	if *n == 0 {
+		c.all.Add(site{
 			process: p, pid: r.PID, place: place, resource: uint16(of.number), group: uint32(of.sites), first: now,
 		})
 		of.sites++
-		numbers[place] = uint32(e.sites.Len())
+		*n = uint32(c.all.Len())
 	}
-	return numbers[place] - 1
+	return *n - 1
 }

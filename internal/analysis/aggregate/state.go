@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"iter"
 	"time"
 
 	"rtrace-bpf/internal/analysis/loss"
@@ -21,6 +22,7 @@ type State struct {
 	// no other figure.
 	Others uint64
 	Lost   loss.Table
+	Gap    int64 // when the last gap in the recording ended; 0 if there was none
 	// Growth compares the growth of the resident memory with the blocks of
 	// memory that are live; nil if it is not known.
 	Growth *rss.Growth
@@ -32,8 +34,8 @@ type State struct {
 func (e *Engine) Interval(now int64) {
 	at := e.clock.Since(now)
 	e.interval = interval{at, at - e.interval.end}
-	for i := range e.sites.Len() {
-		s := e.sites.At(uint64(i))
+	for i := range e.sites.all.Len() {
+		s := e.sites.at(uint32(i))
 		sum := Change{Allocated: e.resources.all[s.resource].sums.Of(int(s.group)).Allocated, Freed: s.freed}
 		s.change, s.before = sum.since(s.before), sum
 	}
@@ -51,18 +53,18 @@ func (c Change) since(before Change) Change {
 }
 
 // Len returns the number of call sites.
-func (e *Engine) Len() int { return e.sites.Len() }
+func (e *Engine) Len() int { return e.sites.all.Len() }
 
 // State returns all figures. It takes time for each site and each live block:
 // some milliseconds for a million blocks.
 func (e *Engine) State() *State {
 	s := &State{
 		Start: e.clock.First(), Time: e.clock.Last(), Interval: time.Duration(e.interval.length),
-		Sites: make([]Site, e.sites.Len()), Resources: make([]Resource, len(e.resources.all)),
-		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)),
+		Sites: make([]Site, e.sites.all.Len()), Resources: make([]Resource, len(e.resources.all)),
+		Others: e.resources.others, Lost: make(loss.Table, len(e.facts.lost)), Gap: e.facts.gap,
 	}
-	for i := range e.sites.Len() {
-		x := e.sites.At(uint64(i))
+	for i := range e.sites.all.Len() {
+		x := e.sites.at(uint32(i))
 		s.Sites[i] = Site{
 			Number: i, PID: x.pid, Resource: int(x.resource), Usage: e.resources.all[x.resource].sums.Of(int(x.group)),
 			Freed: x.freed, Replaced: x.replaced, Change: x.change, First: x.first, Last: x.last, Oldest: -1,
@@ -107,7 +109,7 @@ func (e *Engine) ages(all []Site) (young []uint64) {
 		if l.source == 0 || l.source&unknownLife != 0 {
 			continue
 		}
-		s := &all[e.sources.At(uint64(l.number())).site]
+		s := &all[e.sites.sources.At(uint64(l.number())).site]
 		if s.Oldest < 0 || l.time < s.Oldest {
 			s.Oldest = l.time
 		}
@@ -121,18 +123,27 @@ func (e *Engine) ages(all []Site) (young []uint64) {
 // Detail returns the figures of a call site that State leaves out. It shares no
 // memory with the Engine.
 func (e *Engine) Detail(site int) Detail {
-	s := e.sites.At(uint64(site))
-	return Detail{Sizes: sizesOf(&s.sizes), Lifetimes: lifetimesOf(&s.lifetimes), Threads: e.threadsOf(s)}
+	s := e.sites.at(uint32(site))
+	return Detail{Sizes: sizesOf(&s.sizes), Lifetimes: lifetimesOf(&s.lifetimes), Threads: e.sites.threadsOf(s)}
 }
 
 // Place stores the place of a call site in r, as a call that allocates there:
 // the process, the stack and the caller. It shares no memory with the Engine.
 func (e *Engine) Place(site int, r *trace.Record) {
-	s := e.sites.At(uint64(site))
+	s := e.sites.at(uint32(site))
 	*r = trace.Record{Kind: trace.KindCall, PID: s.pid, Call: trace.Call{Op: trace.OpAlloc}}
 	var (
 		frames []uint64
 		texts  []string
 	)
 	r.Call.Stack, r.Call.Caller = s.process.places.Place(s.place, &s.process.names, &frames, &texts)
+}
+
+// Through yields the numbers of the sites of a process whose stacks have an
+// address in [start, end) and get no other meaning by a mapping that replaced
+// another one. A caller that names frames must name these sites before it passes
+// an unmapping or an exec on to its table of mappings. For an exec, start is 0
+// and end is the largest number.
+func (e *Engine) Through(pid int32, start, end uint64) iter.Seq[int] {
+	return e.sites.through(pid, start, end)
 }

@@ -142,12 +142,3 @@ func (f *Follower) Replaced() uint64 {
 	n, _ := f.blocks.Replaced()
 	return n
 }
-
-// Thread returns the id of the thread that made a call, or the format's
-// substitute for it (Call.Thread); 0 if neither is known.
-func Thread(r *trace.Record) uint64 {
-	if r.TID > 0 {
-		return uint64(r.TID)
-	}
-	return r.Call.Thread
-}

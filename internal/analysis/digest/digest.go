@@ -12,6 +12,7 @@ package digest
 import (
 	"strings"
 
+	"rtrace-bpf/internal/analysis/blocks"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
@@ -76,7 +77,7 @@ func New(o Options) *Digest {
 		resources: resources{byID: make(map[uint32]*resource), points: o.Points},
 		frames:    frames{framer: o.Framer, module: o.Module, observer: o.Observe},
 		contexts:  contexts{byEvent: masks{limit: o.Points}, byTime: masks{limit: o.Points}},
-		names:     names{threads: make(map[threadKey]string), programs: make(map[int32]string)}, work: maxWork,
+		names:     names{threads: make(map[blocks.ThreadKey]string), programs: make(map[int32]string)}, work: maxWork,
 	}
 }
 

@@ -108,8 +108,8 @@ func newResource(name string, number, points int) *resource {
 	return &resource{
 		Resource: Resource{Type: name}, number: number,
 		byEvent: timeline.NewSeries(points), byTime: timeline.NewSeries(points),
-		times:   make([]live.Amount, len(live.LifetimeBounds())),
-		threads: threads{numbers: make(map[threadKey]uint32)}, apis: apis{byKey: make(map[apiKey]*API)},
+		times: make([]live.Amount, len(live.LifetimeBounds())),
+		apis:  apis{byKey: make(map[apiKey]*API)},
 	}
 }
 
@@ -134,7 +134,7 @@ func (of *resource) stack(s *trace.Stack, caller *trace.Caller) {
 func (of *resource) deepest(n int) { of.Stacks.Deepest = max(of.Stacks.Deepest, n) }
 
 func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
-	for _, u := range [...]*use{&r.use, &of.threads.list[thread].use} {
+	for _, u := range [...]*use{&r.use, &of.threads.uses[thread]} {
 		u.settle(at.event, of.PeakEvent)
 		u.Allocated.AddBlock(size)
 		u.Live.AddBlock(size)
@@ -158,7 +158,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live
 	if fate == live.Known {
 		if temporary {
 			r.use.Temporary.AddBlock(size)
-			of.threads.list[l.thread].use.Temporary.AddBlock(size)
+			of.threads.uses[l.thread].Temporary.AddBlock(size)
 			of.Total.Temporary.AddBlock(size)
 		}
 		of.ages[bits.Len64(at.event-l.event)].AddBlock(size)
@@ -170,7 +170,7 @@ func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live
 
 // ended subtracts ended blocks from the live amounts.
 func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event uint64) {
-	for _, u := range [...]*use{&r.use, &of.threads.list[thread].use} {
+	for _, u := range [...]*use{&r.use, &of.threads.uses[thread]} {
 		u.settle(event, of.PeakEvent)
 		u.Live.Sub(a)
 	}

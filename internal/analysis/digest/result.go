@@ -166,8 +166,8 @@ func (d *Digest) fates() {
 		d.rows[i].use.settle(d.event+1, d.resources.types[d.rows[i].resource].PeakEvent)
 	}
 	for _, of := range d.resources.types {
-		for i := range of.threads.list {
-			of.threads.list[i].use.settle(d.event+1, of.PeakEvent)
+		for i := range of.threads.uses {
+			of.threads.uses[i].settle(d.event+1, of.PeakEvent)
 		}
 		of.Total.AtPeak = of.Peak
 		of.Total.Live = of.live
@@ -186,7 +186,7 @@ func (d *Digest) fates() {
 				continue
 			}
 			of.unfreed[sizeBin(e.Size)].SubBlock(e.Size)
-			for _, u := range [...]*Use{&row.use.Use, &of.threads.list[l.thread].use.Use, &of.Total} {
+			for _, u := range [...]*Use{&row.use.Use, &of.threads.uses[l.thread].Use, &of.Total} {
 				u.Live.SubBlock(e.Size)
 				u.Unknown.AddBlock(e.Size)
 			}
@@ -211,12 +211,13 @@ func (d *Digest) finish(of *resource) {
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
 	of.Sizes = binsOf(&of.sizes, &of.unfreed)
 	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(of.times)
-	for i := range of.threads.list {
-		t := &of.threads.list[i]
-		if t.use.Allocated.Blocks == 0 {
+	for i := range of.threads.uses {
+		u := &of.threads.uses[i]
+		if u.Allocated.Blocks == 0 {
 			continue
 		}
-		of.Threads = append(of.Threads, Thread{PID: t.key.pid, ID: t.key.thread, TID: t.tid > 0, Name: d.names.threads[t.key], Use: t.use.Use})
+		t := of.threads.At(uint32(i))
+		of.Threads = append(of.Threads, Thread{PID: t.PID, ID: t.ID, TID: t.TID > 0, Name: d.names.threads[t.ThreadKey], Use: u.Use})
 	}
 	for _, a := range slices.SortedFunc(maps.Values(of.apis.byKey), func(a, b *API) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op))

@@ -36,8 +36,8 @@ func (r *row) born(l life) {
 type process struct {
 	names  sites.Names
 	places sites.Table
-	rows   [][]uint32 // by resource and place: 1 + the current row
-	open   []uint32   // rows whose frames are not named yet
+	rows   sites.Numbers // 1 + the current row
+	open   []uint32      // rows whose frames are not named yet
 	steps  steps
 	// sampled holds the blocks of resources of which the trace has only some
 	// allocations.
@@ -63,20 +63,13 @@ func (p *process) keep(l life, size uint64) {
 // row returns the number of the row that a call belongs to.
 func (d *Digest) row(p *process, of *resource, r *trace.Record) uint32 {
 	place := p.places.Add(&r.Call.Stack, &r.Call.Caller, &p.names)
-	for len(p.rows) <= of.number {
-		p.rows = append(p.rows, nil)
-	}
-	rows := p.rows[of.number]
-	for int(place) >= len(rows) {
-		rows = append(rows, 0)
-	}
-	p.rows[of.number] = rows
-	if rows[place] == 0 {
+	n := p.rows.At(of.number, place)
+	if *n == 0 {
 		d.rows = append(d.rows, row{process: p, pid: r.PID, place: place, resource: uint16(of.number)})
-		rows[place] = uint32(len(d.rows))
-		p.open = append(p.open, rows[place]-1)
+		*n = uint32(len(d.rows))
+		p.open = append(p.open, *n-1)
 	}
-	return rows[place] - 1
+	return *n - 1
 }
 
 // maxWork bounds the number of frames that are examined because mappings were
@@ -142,7 +135,7 @@ func (d *Digest) settle(p *process, start, end uint64) {
 			continue
 		}
 		d.frames.name(r)
-		p.rows[r.resource][r.place] = 0
+		*p.rows.At(int(r.resource), r.place) = 0
 	}
 	p.open = open
 }

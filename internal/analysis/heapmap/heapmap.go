@@ -129,7 +129,7 @@ func (m *Map) Add(r *trace.Record) {
 	}
 	if s.Begins {
 		c := &r.Call
-		n := m.kept.add(Block{Address: c.ID, Size: c.Size, Born: m.now, Thread: m.threads.add(blocks.Thread(r)), Site: m.sites.add(r)})
+		n := m.kept.add(Block{Address: c.ID, Size: c.Size, Born: m.now, Thread: m.threads.add(blocks.ThreadID(r)), Site: m.sites.add(r)})
 		if old, replaced := m.blocks.Begin(c, uint64(n)); replaced {
 			m.end(uint32(old.Value))
 		}

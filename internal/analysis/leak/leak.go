@@ -150,12 +150,12 @@ func (f *Finder) Leaks() Leaks {
 	}
 	total := 0
 	for _, calls := range f.calls.All() {
-		total += int(calls.n)
+		total += calls.kept.Used()
 	}
 	order := make([]place, 0, total)
 	for _, calls := range f.calls.All() {
-		for n := range calls.size {
-			if calls.at(n).op != vacant {
+		for n := range uint32(calls.kept.Len()) {
+			if calls.at(n).ordinal != 0 {
 				order = append(order, place{calls, n})
 			}
 		}

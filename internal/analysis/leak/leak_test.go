@@ -2,6 +2,7 @@ package leak
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -275,14 +276,14 @@ func TestMemoryIsBounded(t *testing.T) {
 		f.Add(of(keep.PID, free(i, 1, 16*i)))
 	}
 	s := f.calls.Of(keep.PID)
-	if n := s.places.Words(); n > minWords+100 {
+	if n := s.words.places.Words(); n > minWords+100 {
 		t.Errorf("%d words of places", n)
 	}
-	if n := s.names.Len(); n > minNames+100 {
+	if n := s.words.names.Len(); n > minNames+100 {
 		t.Errorf("%d names", n)
 	}
-	if s.size > 2 {
-		t.Errorf("%d numbers for at most 2 calls", s.size)
+	if s.kept.Len() > 2 {
+		t.Errorf("%d numbers for at most 2 calls", s.kept.Len())
 	}
 	if unsafe.Sizeof(kept{}) > 64 {
 		t.Errorf("a kept call has %d bytes", unsafe.Sizeof(kept{}))
@@ -294,17 +295,27 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// heap returns the memory that is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // TestManyProcesses checks that a process with one call takes no room for
 // thousands, and that one with thousands keeps them all.
 func TestManyProcesses(t *testing.T) {
 	f := New()
-	const calls = 2*chunkSize + 3
+	const calls = 8195
+	before := heap()
 	for seq := uint64(1); seq <= calls; seq++ {
 		f.Add(of(1, alloc(seq, 1, 16*seq, seq)))
 		f.Add(of(int32(1+seq), alloc(seq, 1, 16, seq)))
 	}
-	if n := cap(f.calls.Of(2).chunks[0]); n > firstChunk {
-		t.Errorf("room for %d calls", n)
+	// Room for thousands of calls would be 256 KiB.
+	if used, limit := heap()-before, uint64(calls*16<<10); used > limit {
+		t.Errorf("%d bytes of memory, more than %d", used, limit)
 	}
 	var bytes, want uint64
 	leaks := f.Leaks()

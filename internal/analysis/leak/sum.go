@@ -29,9 +29,8 @@ func (f *Finder) Sums(resources []trace.Resource) []Sum {
 func (f *Finder) totals() map[uint32]Sum {
 	totals := make(map[uint32]Sum)
 	for _, calls := range f.calls.All() {
-		for n := range calls.size {
-			k := calls.at(n)
-			if k.op != trace.OpAlloc {
+		for k := range calls.kept.All() {
+			if k.ordinal == 0 || k.op != trace.OpAlloc {
 				continue
 			}
 			t := totals[k.resource]

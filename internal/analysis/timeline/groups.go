@@ -58,7 +58,7 @@ func (s *groups) add(g Group) uint32 {
 
 // thread returns the number of the group of the thread that made a call.
 func (s *groups) thread(r *trace.Record) uint32 {
-	id := blocks.Thread(r)
+	id := blocks.ThreadID(r)
 	if s.last != 0 && s.lastID == id {
 		return s.last - 1
 	}

@@ -27,6 +27,12 @@ type History struct {
 	from  uint16      // number of the first of the slots
 	first int64       // when the first block began
 	slots []slot
+
+	// rates are the last ones that were computed, or nil if the slots before the
+	// last one have changed since. of is the History that a copy was made of, and
+	// keeps the rates of the copy.
+	rates *rates
+	of    *History
 }
 
 // slot is an interval of time.
@@ -65,6 +71,9 @@ func (h *History) Ended(now, began int64, size uint64) {
 		s = &h.slots[i]
 		s.left--
 		s.bytes -= size
+		if i < len(h.slots)-1 {
+			h.rates = nil
+		}
 	}
 }
 
@@ -119,11 +128,19 @@ func (h *History) join() {
 }
 
 // At returns a copy as it is at a time, which is not before the last call.
-func (h *History) At(now int64) *History {
-	own := *h
-	own.slots = append(make([]slot, 0, maxSlots), h.slots...)
+func (h *History) At(now int64) *History { return h.CopyAt(now, new(History)) }
+
+// CopyAt is the same in the memory of own, whose former contents are not used any
+// more.
+func (h *History) CopyAt(now int64, own *History) *History {
+	slots := own.slots[:0]
+	if cap(slots) < maxSlots {
+		slots = make([]slot, 0, maxSlots)
+	}
+	*own = *h
+	own.slots, own.of = append(slots, h.slots...), h
 	own.advance(now)
-	return &own
+	return own
 }
 
 // Add adds the blocks of another History. Both must be the results of At for the
@@ -145,6 +162,7 @@ func (h *History) Add(other *History) {
 	}
 	h.live.Add(other.live)
 	h.first = min(h.first, other.first)
+	h.rates, h.of = nil, nil
 }
 
 // since returns the number of live blocks that began after a time, apart from

@@ -166,8 +166,11 @@ func (t *Trend) grows(h *History, f *Figures) bool {
 	}
 	for step := range uint8(63) {
 		age := int64(0)
-		if step > 0 {
+		switch {
+		case step > firstShift:
 			age = int64(1) << (step - 1)
+		case step > 0:
+			continue // many traces have times in milliseconds
 		}
 		if age > f.Now/2 {
 			return false
@@ -206,35 +209,25 @@ func (t *Trend) steady(h *History, f *Figures, first, last int) bool {
 		return false
 	}
 	var parts [windows]float64
+	var widths [windows]int // in slots
 	for i := first; i <= last; i++ {
-		parts[(i-first)*windows/n] += float64(h.slots[i].left) * float64(windows) / float64(n)
+		k := (i - first) * windows / n
+		parts[k] += float64(h.slots[i].left) * float64(windows) / float64(n)
+		widths[k]++
 	}
 	mean, filled := 0.0, 0
 	for k := range parts {
-		width := 0
-		for i := range n {
-			if i*windows/n == k {
-				width++
-			}
-		}
 		mean += parts[k] / windows
 		if parts[k] > 0 {
 			filled++
 		}
-		parts[k] *= float64(n) / windows / float64(width)
+		parts[k] *= float64(n) / windows / float64(widths[k])
 	}
 	if filled < windows-1 || parts[windows-1] < lateRate*mean {
 		return false
 	}
-	var x, blocks, bytes []float64
-	var sum live.Amount
-	for i := first; i <= last; i++ {
-		sum.Add(live.Amount{Blocks: uint64(h.slots[i].left), Bytes: h.slots[i].bytes})
-		x = append(x, float64(h.end(i))/1e9)
-		blocks, bytes = append(blocks, float64(sum.Blocks)), append(bytes, float64(sum.Bytes))
-	}
-	t.Blocks.PerSecond, t.Blocks.Error = slope(x, blocks)
-	t.Bytes.PerSecond, t.Bytes.Error = slope(x, bytes)
+	r := h.ratesOf(first, last)
+	t.Blocks, t.Bytes = r.blocks, r.bytes
 	t.Since, t.Start = h.start(first), h.start(first) <= f.Now/20
 	return true
 }

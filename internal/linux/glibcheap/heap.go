@@ -51,6 +51,12 @@ func Find(space Space, page uint64, data []Extent, brk Extent) *Finder {
 	return f
 }
 
+// Unused reports whether malloc has got no memory from the kernel, as far as is known before
+// blocks with mappings of their own are looked for.
+func (f *Finder) Unused() bool {
+	return Amounts(f.Heap.Arenas).System == 0 && f.Heap.CountedMapped == 0
+}
+
 // errElsewhere reports a main arena that does not use the program break.
 var errElsewhere = errors.New("the main arena has memory outside of the program break, which is not read")
 

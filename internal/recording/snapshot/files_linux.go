@@ -28,8 +28,7 @@ type Files struct {
 	pid     int
 	trace   string // its path
 	line    *status.Line
-	view    *watch.View
-	records trace.Writer   // of the view
+	view    *watch.View    // takes the records of the trace
 	model   *topview.Model // for JSON
 	clock   clock
 	wall    int64 // time since 1970 minus that of the tracer's clock; 0 if it is unknown
@@ -48,19 +47,19 @@ type moment struct {
 	last   bool
 }
 
-// Open prepares the snapshots of a process. It creates no file.
-func Open(pid int, out *output.Trace, o Options, line *status.Line) (*Files, error) {
+// Open prepares the snapshots of a process, made of what view has taken. It creates no file.
+// The view must stay open until the snapshots are written.
+func Open(pid int, out *output.Trace, view *watch.View, o Options, line *status.Line) (*Files, error) {
 	if !out.Regular() {
 		return nil, &output.NoDirectoryError{Files: Name, Path: out.Path()}
 	}
 	f := &Files{
-		options: o, pid: pid, trace: out.Path(), line: line, view: watch.NewView(),
+		options: o, pid: pid, trace: out.Path(), line: line, view: view,
 		clock: clock{every: int64(o.Every)}, taken: make(chan moment, 1), written: make(chan struct{}),
 	}
 	if err := missing(f.path(1)); err != nil {
 		return nil, err
 	}
-	f.records = f.view.Writer(pid)
 	f.model = topview.New(f.view, topview.Options{By: topview.BySite, Order: topview.OrderLive})
 	go f.run()
 	return f, nil
@@ -86,8 +85,8 @@ func missing(path string) error {
 // Measured takes the state of the recording, which the snapshots from then on contain.
 func (f *Files) Measured(m watch.Measure, ended bool) { f.view.Measured(f.pid, m, ended) }
 
-// Observe takes a record of the trace. If it is the first one after the time of a snapshot,
-// that contains the records before it.
+// Observe takes a record of the trace, before the view takes it. If it is the first one after
+// the time of a snapshot, that contains the records before it.
 func (f *Files) Observe(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindHeader:
@@ -100,7 +99,6 @@ func (f *Files) Observe(r *trace.Record) {
 		}
 	}
 	f.clock.begin(r.Time)
-	_ = f.records.WriteRecord(r) // it cannot fail
 }
 
 // Tick takes the snapshot that is due if no event has come for a while. It is called about
@@ -169,7 +167,6 @@ func (f *Files) Missing() string {
 // run writes the snapshots that were taken.
 func (f *Files) run() {
 	defer close(f.written)
-	defer f.view.Close()
 	for m := range f.taken {
 		if err := f.write(&m); err != nil && f.counts.failed.Add(1) == 1 {
 			f.line.Print("process %d: %v; the recording goes on, and the summary counts the snapshots that are missing", f.pid, err)

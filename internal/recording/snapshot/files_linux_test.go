@@ -12,11 +12,23 @@ import (
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/internal/recording/snapshot"
 	"rtrace-bpf/internal/recording/status"
+	"rtrace-bpf/internal/recording/watch"
 	"rtrace-bpf/trace"
 )
 
+// files takes records as a session does.
+type files struct {
+	*snapshot.Files
+	to trace.Writer // of the view
+}
+
+func (f *files) add(r *trace.Record) {
+	f.Observe(r)
+	_ = f.to.WriteRecord(r) // it cannot fail
+}
+
 // open opens snapshots of this process, every second, next to a trace in a new directory.
-func open(t *testing.T) (f *snapshot.Files, path string, printed *strings.Builder) {
+func open(t *testing.T) (f *files, path string, printed *strings.Builder) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "trace")
 	out, err := output.Open(t.Context(), &output.Options{Path: path}, os.Getpid())
@@ -26,7 +38,10 @@ func open(t *testing.T) (f *snapshot.Files, path string, printed *strings.Builde
 	t.Cleanup(func() { _ = out.Close() })
 	printed = new(strings.Builder)
 	line := status.New(status.Options{Out: printed})
-	f, err = snapshot.Open(os.Getpid(), out, snapshot.Options{Every: time.Second, Format: "json"}, line)
+	view := watch.NewView()
+	t.Cleanup(view.Close)
+	f = &files{to: view.Writer(os.Getpid())}
+	f.Files, err = snapshot.Open(os.Getpid(), out, view, snapshot.Options{Every: time.Second, Format: "json"}, line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +75,16 @@ func read(t *testing.T, path string, number int) (x document) {
 const began = int64(time.Second)
 
 // at passes an allocation at a time since the beginning to f.
-func at(f *snapshot.Files, after time.Duration, id uint64) {
-	f.Observe(&trace.Record{
+func at(f *files, after time.Duration, id uint64) {
+	f.add(&trace.Record{
 		Kind: trace.KindCall, PID: int32(os.Getpid()), TID: 1, Time: began + int64(after),
 		Call: trace.Call{Op: trace.OpAlloc, Function: "malloc", Resource: 1, ID: id, Size: 10, Stack: trace.Stack{Frames: []uint64{id}}},
 	})
 }
 
-func begin(f *snapshot.Files) {
-	f.Observe(&trace.Record{Kind: trace.KindHeader, Time: began})
-	f.Observe(&trace.Record{Kind: trace.KindResource, Time: began, Resource: trace.Resource{ID: 1, Type: "memory"}})
+func begin(f *files) {
+	f.add(&trace.Record{Kind: trace.KindHeader, Time: began})
+	f.add(&trace.Record{Kind: trace.KindResource, Time: began, Resource: trace.Resource{ID: 1, Type: "memory"}})
 }
 
 // A snapshot has the events before its time, whenever it is written. If several times have

@@ -77,5 +77,5 @@ func (f *Files) comments(m *moment) []string {
 			all = append(all, fmt.Sprintf("unknown: %d blocks of %s, %s", r.Total.Unknown.Blocks, r.Type, topview.Bytes(r.Total.Unknown.Bytes)))
 		}
 	}
-	return append(all, f.model.Notes()...)
+	return append(all, f.model.Snapshot().Notes()...)
 }

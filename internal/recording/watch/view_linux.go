@@ -68,5 +68,17 @@ func (v *View) NameRows(m *topview.Model, rows int) {
 	}
 }
 
+// leading is how many rows are named for verdicts in addition to the suspects.
+const leading = 3
+
+// Verdicts names the suspects of a snapshot, which may take seconds, and returns lines of at
+// most columns about them, or that there are none.
+func (v *View) Verdicts(s Snapshot, columns int) []string {
+	m := topview.New(v, topview.Options{By: topview.BySite, Order: topview.OrderLive})
+	m.Update(v.Of(s, 0), true)
+	v.NameRows(m, leading)
+	return m.Verdicts(columns)
+}
+
 // Detail returns further figures of a call site.
 func (v *View) Detail(site int) aggregate.Detail { return v.Watch.Detail(site) }

@@ -201,6 +201,31 @@ func (w *Watch) locate(site int, name func(*process, *trace.Record)) {
 	}
 }
 
+// manyObserved is how many records about mappings are kept until a place is named.
+const manyObserved = 1 << 10
+
+// Settle passes on what was recorded about mappings, if that is much, so that it takes no more
+// memory. It does not wait while places are named.
+func (w *Watch) Settle() {
+	if !w.naming.TryLock() {
+		return
+	}
+	defer w.naming.Unlock()
+	w.mu.Lock()
+	observed := make(map[*process][]trace.Record)
+	for _, p := range w.all {
+		if len(p.observed) >= manyObserved {
+			observed[p], p.observed = p.observed, nil
+		}
+	}
+	w.mu.Unlock()
+	for p, records := range observed {
+		for i := range records {
+			p.places.Observe(&records[i])
+		}
+	}
+}
+
 // Close releases the files of the processes. Places are no longer named.
 func (w *Watch) Close() {
 	w.naming.Lock()

@@ -26,6 +26,8 @@ type Options struct {
 	Side        string   // name of its side file
 	KnowsLoss   bool     // the format records losses itself
 	Incomplete  string   // why the trace was not read to its end; empty if it was
+	// Verdicts on the call sites lead the page; nil for none.
+	Verdicts *Verdicts
 }
 
 // The parts of the page.
@@ -54,6 +56,7 @@ func colours() []theme.Colour {
 		{Name: "range", Light: "#a9c8ea", Dark: "#2f4d73"},
 		{Name: "allocated", Light: "#c05621", Dark: "#e79a5f"},
 		{Name: "freed", Light: "#a8d5ba", Dark: "#2f5c45"},
+		{Name: "rss", Light: "#8a94a3", Dark: "#7b8697"},
 		{Name: "context", Light: "#e6dcf2", Dark: "#352a45"},
 		{Name: "hit", Light: "#ffd23f", Dark: "#f2c12e"},
 		{Name: "onhit", Light: "#1c2229", Dark: "#14171c"},
@@ -79,7 +82,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 	p := html.Page{
 		Title: "Allocations of " + name, Colours: colours(), Style: style,
 		Body: strings.NewReplacer(
-			"{{name}}", svg.Escape(name), "{{facts}}", factList(r, &o), "{{notes}}", noteList(notes(r, &o)),
+			"{{name}}", svg.Escape(name), "{{verdicts}}", verdictSection(o.Verdicts, r.RSS), "{{facts}}", factList(r, &o), "{{notes}}", noteList(notes(r, &o)),
 		).Replace(body),
 		Data:   []html.Data{{ID: "data", Value: build(r)}},
 		Script: scriptData + scriptCurve + scriptFlame + scriptTable + scriptMain,

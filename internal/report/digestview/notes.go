@@ -42,7 +42,7 @@ func notes(r *digest.Result, o *Options) []note {
 	if o.Incomplete != "" {
 		warn("The trace could not be read to its end: %s. The figures cover the part before that.", o.Incomplete)
 	}
-	if r.RSS != nil && r.RSS.Elsewhere {
+	if r.RSS != nil && r.RSS.Elsewhere && o.Verdicts == nil {
 		warn("%s.", r.RSS.Verdict)
 	}
 	for _, reason := range slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int {

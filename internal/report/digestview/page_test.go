@@ -135,7 +135,7 @@ func (w *world) result() *digest.Result {
 func open(t *testing.T, r *digest.Result, width, height int) *browser.Page {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteHTML(&out, r, Options{File: "t " + hostile, Format: "jsonl 1", KnowsLoss: true}); err != nil {
+	if err := WriteHTML(&out, r, Options{File: "t " + hostile, Format: "jsonl 1", KnowsLoss: true, Verdicts: someVerdicts()}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")

@@ -1,18 +1,6 @@
 package verdict
 
-import (
-	"time"
-
-	"rtrace-bpf/internal/analysis/trend"
-)
-
-// EnoughTime is the shortest recording after which it means something that
-// nothing grows.
-const EnoughTime = 10 * time.Second
-
-// NothingGrows is the verdict on a recording of at least [EnoughTime] without
-// suspects.
-const NothingGrows = "nothing grows steadily"
+import "rtrace-bpf/internal/analysis/trend"
 
 // Object is a verdict in JSON. Times are nanoseconds since the first call.
 type Object struct {

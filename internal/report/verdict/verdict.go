@@ -74,11 +74,7 @@ func since(t *trend.Trend) string {
 	if t.Start {
 		return "since the start"
 	}
-	s := t.Since / 1e9
-	if s >= 3600 {
-		return fmt.Sprintf("since %d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("since %02d:%02d", s/60, s%60)
+	return "since " + clock(t.Since)
 }
 
 func blocks(n uint64) string {

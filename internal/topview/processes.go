@@ -4,21 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/printable"
 )
 
-// header returns the lines about the processes: what they are, their memory, and what
-// touches the figures.
-func (m *Model) header() []string {
-	s := m.now
-	lines := []string{title(s), m.memory()}
-	lines = append(lines, tracing(s))
-	return append(lines, m.Notes()...)
-}
-
 // title returns the line that names the processes.
-func title(s *Snapshot) string {
+func (s *Snapshot) title() string {
 	var names []string
 	for i := range s.Processes {
 		p := &s.Processes[i]
@@ -35,34 +25,8 @@ func title(s *Snapshot) string {
 	return fmt.Sprintf("%s %s, traced for %s", word, strings.Join(names, ", "), clock(s.Elapsed))
 }
 
-// memory returns the line about memory and calls.
-func (m *Model) memory() string {
-	s := m.now
-	var rss uint64
-	for i := range s.Processes {
-		rss += s.Processes[i].RSS
-	}
-	text := ""
-	if rss > 0 {
-		text = "RSS " + Bytes(rss) + "  "
-	}
-	var all Totals
-	for i := range s.Resources {
-		if r := &s.Resources[i]; r.Type == aggregate.Memory {
-			all.Live, all.Unknown = r.Total.Live, r.Total.Unknown
-		}
-	}
-	for k, a := range m.history.allocated {
-		if interval := m.history.interval().Seconds(); k.kind == BySite && interval > 0 {
-			all.Rate += float64(a.Bytes) / interval
-			all.Calls += float64(a.Blocks) / interval
-		}
-	}
-	return text + fmt.Sprintf("live %s in %s blocks  allocates %s/s in %s calls/s", Bytes(all.Live.Bytes), Count(float64(all.Live.Blocks)), bytesOf(all.Rate), Count(all.Calls))
-}
-
 // tracing returns the line about what tracing costs, and what is missing. Losses come first.
-func tracing(s *Snapshot) string {
+func (s *Snapshot) tracing() string {
 	var lost, pauses uint64
 	var share, factor float64
 	var losses []string
@@ -86,10 +50,9 @@ func tracing(s *Snapshot) string {
 	return costs + "  " + missing
 }
 
-// Notes returns lines about what makes the figures of the last snapshot uncertain, without
-// counts of events that were lost.
-func (m *Model) Notes() (lines []string) {
-	s := m.now
+// Notes returns lines about what makes the figures uncertain, without counts of events that were
+// lost.
+func (s *Snapshot) Notes() (lines []string) {
 	for i := range s.Processes {
 		if p := &s.Processes[i]; p.Execs > 0 {
 			lines = append(lines, fmt.Sprintf("process %d executed another program: the blocks of the one before are gone", p.PID))

@@ -8,24 +8,6 @@ import (
 	"rtrace-bpf/internal/live"
 )
 
-// key identifies an item: something whose figures are followed from snapshot to snapshot.
-type key struct {
-	kind By    // BySite, ByThread or BySize
-	n    int64 // number of the site, thread id, or number of the smallest size
-	pid  int32 // of a thread
-}
-
-// item is the figures of a call site, of a thread or of a range of sizes.
-type item struct {
-	key
-	site            int // number of a site with kind BySite
-	live, allocated live.Amount
-	freed, unknown  live.Amount // of sites
-	oldest          int64       // when its oldest live block was allocated; -1 if there is none or it is not known
-	from, to        uint64      // sizes
-	others          bool        // the sum of the remaining threads
-}
-
 // points is how many refreshes a series holds: a minute of them.
 const points = 60
 
@@ -33,17 +15,17 @@ const points = 60
 type series struct {
 	live      []uint64    // at most points, the last one is the newest
 	allocated live.Amount // at the newest point
+	since     live.Amount // of allocated, since the refresh before
 	seen      int         // number of the newest refresh
 	late      bool        // it had blocks before the first point, which nobody has counted
 }
 
 // history holds the series of items, and the times of refreshes.
 type history struct {
-	times []time.Duration // of the last refreshes, at most points, the last one is the newest
-	now   int             // number of the newest refresh
-	of    map[key]*series
-	// allocated is what was allocated since the refresh before the last one.
-	allocated map[key]live.Amount
+	times  []time.Duration // of the last refreshes, at most points, the last one is the newest
+	now    int             // number of the newest refresh
+	sites  []series        // by number
+	others map[key]*series // of threads and sizes
 }
 
 // begin begins a refresh.
@@ -53,34 +35,83 @@ func (h *history) begin(at time.Duration) {
 	if len(h.times) > points {
 		h.times = h.times[1:]
 	}
-	if h.of == nil {
-		h.of = make(map[key]*series)
-	}
 }
 
-// add adds the figures of an item to the current refresh. It returns what was allocated
-// since the last one.
-func (h *history) add(x *item) (allocated live.Amount) {
-	s := h.of[x.key]
-	if s == nil {
-		s = new(series)
-		h.of[x.key] = s
+// of returns the series of an item, nil if it has none.
+func (h *history) of(k key) *series {
+	if k.kind != BySite {
+		return h.others[k]
 	}
-	allocated = x.allocated
+	if k.n < int64(len(h.sites)) {
+		return &h.sites[k.n]
+	}
+	return nil
+}
+
+// make returns the series of an item, which is a new one if it has none.
+func (h *history) make(k key) *series {
+	if k.kind == BySite {
+		for int64(len(h.sites)) <= k.n {
+			h.sites = append(h.sites, series{})
+		}
+		return &h.sites[k.n]
+	}
+	s := h.others[k]
+	if s == nil {
+		if h.others == nil {
+			h.others = make(map[key]*series)
+		}
+		s = new(series)
+		h.others[k] = s
+	}
+	return s
+}
+
+// add adds the figures of an item to the current refresh.
+func (h *history) add(x *item) *series {
+	s := h.make(x.key)
+	s.since = x.allocated
 	if s.seen > 0 {
-		allocated.Sub(s.allocated)
+		s.since.Sub(s.allocated)
 	}
 	s.allocated, s.seen = x.allocated, h.now
 	s.live = append(s.live, x.live.Bytes)
 	if len(s.live) > points {
 		s.live = s.live[1:]
 	}
-	return allocated
+	return s
 }
 
-// drop forgets items of some kinds.
+// addLate does the same with an item that nobody has followed so far.
+func (h *history) addLate(x *item) {
+	s := h.add(x)
+	s.since, s.late = live.Amount{}, true
+}
+
+// drop forgets items of some kinds, but not call sites.
 func (h *history) drop(kinds ...By) {
-	maps.DeleteFunc(h.of, func(k key, _ *series) bool { return slices.Contains(kinds, k.kind) })
+	maps.DeleteFunc(h.others, func(k key, _ *series) bool { return slices.Contains(kinds, k.kind) })
+}
+
+// allocated returns what an item has allocated since the refresh before the last one.
+func (h *history) allocated(k key) live.Amount {
+	if s := h.of(k); s != nil && s.seen == h.now {
+		return s.since
+	}
+	return live.Amount{}
+}
+
+// rates returns the bytes and blocks that all call sites allocate per second.
+func (h *history) rates() (bytes, blocks float64) {
+	interval := h.interval().Seconds()
+	if interval <= 0 {
+		return 0, 0
+	}
+	var sum live.Amount
+	for i := range h.sites {
+		sum.Add(h.allocated(keyOf(i)))
+	}
+	return float64(sum.Bytes) / interval, float64(sum.Blocks) / interval
 }
 
 // interval returns the time since the refresh before the last one.
@@ -111,8 +142,8 @@ func (h *history) window() time.Duration {
 // occurred, it had none.
 func (h *history) values(k key) []uint64 {
 	all := make([]uint64, len(h.times))
-	s := h.of[k]
-	if s == nil {
+	s := h.of(k)
+	if s == nil || len(s.live) == 0 {
 		return all
 	}
 	from := max(0, len(all)-len(s.live))
@@ -125,9 +156,20 @@ func (h *history) values(k key) []uint64 {
 	return all
 }
 
+// bars returns the live bytes of a row at the last refreshes, the last one is the newest.
+func (h *history) bars(r *Row) []uint64 {
+	sum := make([]uint64, len(h.times))
+	for k := range r.keys() {
+		for i, v := range h.values(k) {
+			sum[i] += v
+		}
+	}
+	return sum
+}
+
 // growth returns the change of live bytes of an item per second over the window.
 func (h *history) growth(k key) float64 {
-	w, s := h.window().Seconds(), h.of[k]
+	w, s := h.window().Seconds(), h.of(k)
 	if w <= 0 || s == nil || len(s.live) == 0 {
 		return 0
 	}
