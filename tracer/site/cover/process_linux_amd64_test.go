@@ -26,13 +26,24 @@ type process struct {
 	stopped map[int]bool
 }
 
+// callsDir is the folder of the compiled program.
+var callsDir string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if callsDir != "" {
+		os.RemoveAll(callsDir)
+	}
+	os.Exit(code)
+}
+
 // compileCalls compiles testdata/calls.c for old and new libraries.
 var compileCalls = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "cover")
-	if err != nil {
+	var err error
+	if callsDir, err = os.MkdirTemp("", "cover"); err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, "calls")
+	program := filepath.Join(callsDir, "calls")
 	out, err := exec.Command("gcc", "-O1", "-no-pie", "-fno-builtin", "-fno-stack-protector", "-nostartfiles", "-DOLD",
 		"-o", program, "testdata/calls.c").CombinedOutput()
 	if err != nil {
