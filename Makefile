@@ -155,6 +155,10 @@ vmtest-smoke: need-vmtest ## run a few of these tests on 6.1 with QEMU and on 6.
 	@bin/vmtest matrix --kernels '$(SMOKE_KERNELS)' --or-qemu --boot-limit 150s --limit 15m \
 		--run '$(SMOKE_TESTS)' $(VMTESTFLAGS) ./tracer ./cmd/rtrace-bpf
 
+.PHONY: libc-collection
+libc-collection: ## download the allocators of four Debian releases into the user's cache, for the tests of tracer/site/cover
+	@$(GO) run ./vmtest/cmd/collection
+
 .PHONY: vmtest-mutants
 vmtest-mutants: need-vmtest need-clang ## break the programs of bpf/ on purpose, in virtual machines: the tests must fail
 	@vmtest/mutants/run '$(GO)' '$(CLANG)' '$(CURDIR)/bin/vmtest' $(VMTESTFLAGS)

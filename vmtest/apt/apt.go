@@ -17,9 +17,12 @@ import (
 	"time"
 )
 
-// suites lists the suites in which kernels are searched. For suites that a mirror's archive
+// suites are names of suites in the archive and in the archive of security updates.
+type suites struct{ archive, security []string }
+
+// kernelSuites lists the suites in which kernels are searched. For suites that a mirror's archive
 // does not have, apt prints a message and continues.
-var suites = struct{ archive, security []string }{
+var kernelSuites = suites{
 	archive:  []string{"bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid", "experimental"},
 	security: []string{"bullseye-security", "bookworm-security", "trixie-security"},
 }
@@ -36,7 +39,20 @@ type Private struct {
 // Open sets up a private apt in dir for the packages of an architecture, given by Debian's
 // name.
 func Open(ctx context.Context, dir, arch string, mirror Mirror) (*Private, error) {
-	p := &Private{dir: filepath.Join(dir, arch), arch: arch}
+	return open(ctx, filepath.Join(dir, arch), arch, mirror, kernelSuites)
+}
+
+// OpenRelease is Open for the packages of one release, given by its code name.
+func OpenRelease(ctx context.Context, dir, arch string, mirror Mirror, release string) (*Private, error) {
+	s := suites{archive: []string{release}}
+	if release != "sid" {
+		s.security = []string{release + "-security"}
+	}
+	return open(ctx, filepath.Join(dir, release, arch), arch, mirror, s)
+}
+
+func open(ctx context.Context, dir, arch string, mirror Mirror, from suites) (*Private, error) {
+	p := &Private{dir: dir, arch: arch}
 	for _, sub := range []string{"lists/partial", "cache/archives/partial", "packages", "no-parts"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("set up a private apt: %w", err)
@@ -49,7 +65,7 @@ func Open(ctx context.Context, dir, arch string, mirror Mirror) (*Private, error
 	defer unlock()
 	for name, text := range map[string]string{
 		"status":       "",
-		"sources.list": sourcesList(mirror, arch),
+		"sources.list": sourcesList(mirror, arch, from),
 		"apt.conf":     p.configuration(),
 		"last.conf":    lastConfiguration,
 	} {
@@ -78,18 +94,18 @@ func (p *Private) write(name, text string) error {
 func (p *Private) stamp() string { return filepath.Join(p.dir, "updated") }
 
 // sourcesList returns the sources list. Only package lists are downloaded.
-func sourcesList(m Mirror, arch string) string {
+func sourcesList(m Mirror, arch string, from suites) string {
 	options := "arch=" + arch + " target=Packages lang=none"
 	if m.Keyring != "" {
 		options += " signed-by=" + m.Keyring
 	}
 	var b strings.Builder
 	line := func(uri, suite string) { fmt.Fprintf(&b, "deb [%s] %s %s main\n", options, uri, suite) }
-	for _, suite := range suites.archive {
+	for _, suite := range from.archive {
 		line(m.Archive, suite)
 	}
 	if m.Security != "" {
-		for _, suite := range suites.security {
+		for _, suite := range from.security {
 			line(m.Security, suite)
 		}
 	}

@@ -281,3 +281,25 @@ func TestSystemRelease(t *testing.T) {
 		t.Error("a system without os-release has a release")
 	}
 }
+
+// The lists of a release are its own, with security updates unless there are none.
+func TestOpenRelease(t *testing.T) {
+	for release, want := range map[string]string{
+		"bookworm": "deb [arch=amd64 target=Packages lang=none] http://mirror.test/debian bookworm main\n" +
+			"deb [arch=amd64 target=Packages lang=none] http://mirror.test/debian-security bookworm-security main\n",
+		"sid": "deb [arch=amd64 target=Packages lang=none] http://mirror.test/debian sid main\n",
+	} {
+		mirror := Mirror{Archive: "http://mirror.test/debian", Security: "http://mirror.test/debian-security"}
+		p, err := OpenRelease(t.Context(), t.TempDir(), "amd64", mirror, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := os.ReadFile(filepath.Join(p.dir, "sources.list"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(list) != want {
+			t.Errorf("%s: sources\n%s\nwant\n%s", release, list, want)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func SystemRelease(root string) (string, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "VERSION_CODENAME=")
-		if name = strings.Trim(name, `"`); ok && slices.Contains(suites.archive, name) {
+		if name = strings.Trim(name, `"`); ok && slices.Contains(kernelSuites.archive, name) {
 			return name, nil
 		}
 	}
