@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -36,15 +34,9 @@ func (r *topReporter) Ready(ctx context.Context) error {
 	return r.reporter.Ready(ctx)
 }
 
-// garbage is the garbage that may collect while a view is live, in per cent of what is in
-// use, unless GOGC is set: docs/performance.md has the memory that this takes.
-const garbage = 50
-
 // start starts the recording, which runs until ctx or the processes end.
 func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings) (*watching, error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
+	limitGarbage()
 	c := &t.config
 	pids, err := c.selection()
 	if err != nil {
