@@ -143,6 +143,9 @@ func (c *config) recording(s cli.Streams, r *reporter, env settings) (recording.
 	if err != nil {
 		return recording.Options{}, err
 	}
+	if c.output.snapshots.Every > 0 {
+		limitGarbage()
+	}
 	o := recording.Options{
 		Tracer: tracing, Output: c.files(s, r), Format: c.format.name, Encoding: c.encoding(), Unbuffered: c.output.unbuffered,
 		Names: c.names(), HeapInfo: c.allocators.heapInfo, Pages: c.pagemapped(), Leaks: c.format.swap.machine.leaks,
@@ -169,7 +172,7 @@ func (c *config) recording(s cli.Streams, r *reporter, env settings) (recording.
 // files returns where traces go.
 func (c *config) files(s cli.Streams, r *reporter) output.Options {
 	o := output.Options{
-		Path: c.output.path, Suffix: encoder.Suffix(c.format.name), Side: c.output.side, MaxSize: int64(c.limits.maxSize),
+		Path: c.output.path, Suffix: encoder.Suffix(c.format.name), Side: c.output.side, Unwritten: c.output.snapshots.only, MaxSize: int64(c.limits.maxSize),
 		Copies: slices.Clone(c.output.attach), Waiting: r.waiting,
 	}
 	if c.output.toStdout() {

@@ -32,7 +32,7 @@ type topLine struct {
 	}
 	Rows []struct {
 		Text, Function, File, Library string
-		Live, Allocated               topAmount
+		Live, Allocated, Freed        topAmount
 		Stack                         []string
 	}
 	OtherRows int `json:"other_rows"`

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -42,16 +40,10 @@ func (r *topReporter) Ready(ctx context.Context) error {
 	return r.reporter.Ready(ctx)
 }
 
-// garbage is the garbage that may collect while a view is live, in per cent of what is in
-// use, unless GOGC is set: docs/performance.md has the memory that this takes.
-const garbage = 50
-
 // start finds, awaits or starts what is traced, and starts the recording, which runs until ctx or
 // the processes end. screen is set if the terminal belongs to the view.
 func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings, screen bool) (*watching, error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
+	limitGarbage()
 	c := &t.config
 	w := &watching{View: watch.NewView(), ready: make(chan struct{}), over: make(chan struct{})}
 	w.report = &topReporter{newReporter(c, s, false), w}

@@ -75,6 +75,11 @@ func (x *session) openAll(ctx context.Context) (err error) {
 		x.extras.snapshots = nil
 		return err
 	}
+	if o.Output.Unwritten {
+		x.chain.first = output.Nothing{}
+		x.chain.nameCompiled()
+		return nil
+	}
 	var kept *spool.File
 	if o.Runtime != nil || o.Names && x.out.Regular() {
 		if kept, err = x.out.Keep(); err != nil {
@@ -121,12 +126,17 @@ func (x *session) build(w *output.Writer, kept *spool.File) {
 	case c.functions != nil:
 		c.first = &naming.Closing{Writer: w, Turn: &x.of.naming}
 	}
+	c.nameCompiled()
+	if c.machine != nil {
+		c.machine.To(c.first)
+	}
+}
+
+// nameCompiled puts the names of what a .NET runtime has compiled before first.
+func (c *chain) nameCompiled() {
 	if c.perfMap != nil {
 		c.perfMap.Writer = c.first
 		c.first = c.perfMap
-	}
-	if c.machine != nil {
-		c.machine.To(c.first)
 	}
 }
 

@@ -62,6 +62,14 @@ func (x *session) openSnapshots() (err error) {
 	return err
 }
 
+// path returns the path of what is written, for messages.
+func (x *session) path() string {
+	if x.of.options.Output.Unwritten {
+		return x.extras.snapshots.Pattern()
+	}
+	return x.out.Path()
+}
+
 // endSnapshots writes the last snapshot. hurry is closed when names are not to be waited for.
 func (x *session) endSnapshots(stats *record.Stats, hurry <-chan struct{}) {
 	if s := x.extras.snapshots; s != nil {

@@ -30,7 +30,7 @@ type Summary struct {
 // summary returns the summary of a session, after finish.
 func (x *session) summary() *Summary {
 	s := &Summary{
-		Process: Process{PID: x.pid, Name: x.name(), Path: x.out.Path(), Child: x.child},
+		Process: Process{PID: x.pid, Name: x.name(), Path: x.path(), Child: x.child},
 		Regular: x.out.Regular(), Size: x.out.Size(), Alone: x.probes.alone, Stats: x.stats,
 		Remarks: encoder.Remarks(x.out.Encoder()), CutStacks: encoder.CutStacks(x.out.Encoder()),
 		Sites: x.probes.tracer.LiveSites, Frame: x.frames.Text,

@@ -49,7 +49,7 @@ func (x *session) verdicts(stats *record.Stats) verdicts {
 		return verdicts{}
 	}
 	x.sums.view.Measured(x.pid, x.measure(stats), true)
-	return verdicts{x.sums.view, x.sums.view.SnapshotAt(x.endTime)}
+	return verdicts{x.sums.view, x.sums.view.SnapshotAt(x.endTime, true)}
 }
 
 // lines returns the verdicts as lines. Naming the suspects may take seconds; hurry is closed

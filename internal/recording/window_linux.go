@@ -61,7 +61,7 @@ func (w *window) trace(x *session) (err error) {
 		}
 		return err
 	}
-	r.options.Report.Began(&Process{PID: x.pid, Name: x.name(), Path: x.out.Path(), Child: x.child})
+	r.options.Report.Began(&Process{PID: x.pid, Name: x.name(), Path: x.path(), Child: x.child})
 	r.busy.Add(1)
 	if r.following != nil {
 		r.following.add(x)
@@ -118,7 +118,7 @@ func (w *window) mark(name string) error {
 func (w *window) paths() string {
 	var all []string
 	for _, x := range w.all() {
-		all = append(all, x.out.Path())
+		all = append(all, x.path())
 	}
 	return strings.Join(all, ", ")
 }

@@ -20,14 +20,15 @@ import (
 
 // Options select where traces go.
 type Options struct {
-	Path     string    // a file, or a directory; empty for the current directory
-	Stdout   io.Writer // an *os.File where the trace goes instead; nil for Path
-	Terminal bool      // Stdout is a terminal, and the trace is a text for people
-	Suffix   string    // of files in a directory
-	Side     string    // path of the side file; empty for one next to the trace
-	MaxSize  int64     // of the trace with all that belongs to it, in bytes; 0 for no limit
-	Copies   []Copy    // files that are attached
-	Postproc *Postproc
+	Path      string    // a file, or a directory; empty for the current directory
+	Stdout    io.Writer // an *os.File where the trace goes instead; nil for Path
+	Terminal  bool      // Stdout is a terminal, and the trace is a text for people
+	Suffix    string    // of files in a directory
+	Side      string    // path of the side file; empty for one next to the trace
+	Unwritten bool      // no trace is written, only files that would be next to it
+	MaxSize   int64     // of the trace with all that belongs to it, in bytes; 0 for no limit
+	Copies    []Copy    // files that are attached
+	Postproc  *Postproc
 	// Waiting is called when waiting for a reader of the trace begins and ends; nil for
 	// nothing.
 	Waiting func(on bool)
@@ -45,6 +46,7 @@ type Trace struct {
 	options     *Options
 	pid         int
 	file        *outfile.File
+	base        string             // path that the trace would have if it were written; empty if it is
 	post        *postprocessor     // what the trace goes through to file; nil for nothing
 	attached    []*outfile.File    // files that belong to the trace
 	attachments []trace.Attachment // names of these that the trace begins with
@@ -69,6 +71,9 @@ func (e *NoDirectoryError) Error() string {
 // path costs it nothing. After an error, nothing is left. o must not change. ctx ends
 // waiting for a reader of a FIFO.
 func Open(ctx context.Context, o *Options, pid int) (*Trace, error) {
+	if o.Unwritten {
+		return unwritten(o, pid)
+	}
 	file, err := OpenFile(ctx, o, pid)
 	if err != nil {
 		return nil, err
@@ -156,6 +161,15 @@ func WholeFormat(name string) bool {
 
 // Path returns the path of the trace, for messages.
 func (t *Trace) Path() string { return t.file.Path() }
+
+// Base returns the path that the names of files next to the trace begin with. It reports false
+// if the trace has no directory.
+func (t *Trace) Base() (path string, ok bool) {
+	if t.base != "" {
+		return t.base, true
+	}
+	return t.file.Path(), t.file.Regular()
+}
 
 // Regular reports whether the trace is a regular file.
 func (t *Trace) Regular() bool { return t.file.Regular() }

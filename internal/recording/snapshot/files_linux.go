@@ -26,7 +26,7 @@ const Name = "snapshots"
 type Files struct {
 	options Options
 	pid     int
-	trace   string // its path
+	trace   string // its path, or the one that it would have
 	line    *status.Line
 	view    *watch.View    // takes the records of the trace
 	model   *topview.Model // for JSON
@@ -50,11 +50,12 @@ type moment struct {
 // Open prepares the snapshots of a process, made of what view has taken. It creates no file.
 // The view must stay open until the snapshots are written.
 func Open(pid int, out *output.Trace, view *watch.View, o Options, line *status.Line) (*Files, error) {
-	if !out.Regular() {
+	base, ok := out.Base()
+	if !ok {
 		return nil, &output.NoDirectoryError{Files: Name, Path: out.Path()}
 	}
 	f := &Files{
-		options: o, pid: pid, trace: out.Path(), line: line, view: view,
+		options: o, pid: pid, trace: base, line: line, view: view,
 		clock: clock{every: int64(o.Every)}, taken: make(chan moment, 1), written: make(chan struct{}),
 	}
 	if err := missing(f.path(1)); err != nil {
@@ -69,6 +70,9 @@ func Open(pid int, out *output.Trace, view *watch.View, o Options, line *status.
 func (f *Files) path(number int64) string {
 	return fmt.Sprintf("%s.snapshot-%04d%s", f.trace, number, suffixes[f.options.Format])
 }
+
+// Pattern returns the paths of all snapshots, for messages.
+func (f *Files) Pattern() string { return f.trace + ".snapshot-*" + suffixes[f.options.Format] }
 
 // missing returns an error if there is a file.
 func missing(path string) error {
@@ -118,14 +122,19 @@ func (f *Files) take(at int64) {
 		}
 		return
 	}
-	f.taken <- moment{Snapshot: f.view.SnapshotAt(at), number: n, at: at}
+	f.taken <- moment{Snapshot: f.snapshot(at), number: n, at: at}
+}
+
+// snapshot returns the state of the engine, with verdicts if the format has a place for them.
+func (f *Files) snapshot(at int64) watch.Snapshot {
+	return f.view.SnapshotAt(at, f.options.Format == "json")
 }
 
 // End writes the last snapshot, with all records, and returns when it is complete or hurry
 // is closed.
 func (f *Files) End(hurry <-chan struct{}) {
 	at := f.clock.last
-	m := moment{Snapshot: f.view.SnapshotAt(at), number: f.counts.taken.Add(1), at: at, last: true}
+	m := moment{Snapshot: f.snapshot(at), number: f.counts.taken.Add(1), at: at, last: true}
 	select {
 	case f.taken <- m:
 	case <-hurry:

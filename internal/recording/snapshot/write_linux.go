@@ -46,13 +46,24 @@ func (f *Files) encode(w io.Writer, m *moment) error {
 	}
 	p := f.view.Profile(m.State)
 	if f.options.Format == "folded" {
-		return folded.Write(w, p, stacks.InuseSpace)
+		return f.writeFolded(w, p, m)
 	}
 	p.Name, p.Duration, p.Comments = m.Processes[0].Name, int64(f.elapsed(m)), f.comments(m)
 	if f.wall != 0 {
 		p.Start = f.clock.first + f.wall
 	}
 	return pprof.Write(w, p, stacks.InuseSpace)
+}
+
+// writeFolded writes the live bytes of a profile, after lines about what makes the figures
+// uncertain. Readers pass over these, because they do not end in a number.
+func (f *Files) writeFolded(w io.Writer, p *stacks.Profile, m *moment) error {
+	for _, text := range f.doubts(m) {
+		if _, err := fmt.Fprintf(w, "# %s\n", text); err != nil {
+			return err
+		}
+	}
+	return folded.Write(w, p, stacks.InuseSpace)
 }
 
 // comments returns what a profile has no place for: which snapshot it is, and what makes its
@@ -62,7 +73,11 @@ func (f *Files) comments(m *moment) []string {
 	if m.last {
 		text += ", the last one"
 	}
-	all := []string{text}
+	return append([]string{text}, f.doubts(m)...)
+}
+
+// doubts returns what makes the figures of a snapshot uncertain.
+func (f *Files) doubts(m *moment) (all []string) {
 	for _, reason := range slices.Sorted(maps.Keys(m.Lost)) {
 		l := m.Lost[reason]
 		switch {

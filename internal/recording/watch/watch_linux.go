@@ -120,36 +120,46 @@ func (w *Watch) Measured(pid int, m Measure, ended bool) {
 type Snapshot struct {
 	*aggregate.State
 	Processes []Process // by number
-	// Suspects holds the call sites whose blocks pile up, for each type of
+	// Suspects holds the call sites whose blocks pile up, if they were asked for, for each type of
 	// resource in the order of State.Resources the fastest in bytes first.
 	Suspects []aggregate.Suspect
-	Judged   bool // verdicts on call sites are possible
+	Judged   bool // Suspects were asked for, and verdicts on call sites are possible
 }
 
 // Snapshot closes an interval of the engine now, and returns its state.
 func (w *Watch) Snapshot() Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.snapshot(max(Now(), w.last))
+	s := w.snapshot(max(Now(), w.last))
+	w.judge(&s)
+	return s
 }
 
 // SnapshotAt closes an interval of the engine at a time of the tracer's clock, in
-// nanoseconds, and returns its state.
-func (w *Watch) SnapshotAt(at int64) Snapshot {
+// nanoseconds, and returns its state. It has Suspects if judge is set, which takes longer.
+func (w *Watch) SnapshotAt(at int64, judge bool) Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.snapshot(at)
+	s := w.snapshot(at)
+	if judge {
+		w.judge(&s)
+	}
+	return s
 }
 
-func (w *Watch) snapshot(at int64) Snapshot {
-	w.engine.Interval(at)
-	s := Snapshot{State: w.engine.State()}
+// judge adds the call sites whose blocks pile up.
+func (w *Watch) judge(s *Snapshot) {
 	for i := range s.Resources {
 		if of := s.Resources[i].Type; w.engine.Judges(of) {
 			s.Judged = true
 			s.Suspects = append(s.Suspects, w.engine.Suspects(of)...)
 		}
 	}
+}
+
+func (w *Watch) snapshot(at int64) Snapshot {
+	w.engine.Interval(at)
+	s := Snapshot{State: w.engine.State()}
 	for _, p := range w.all {
 		s.Processes = append(s.Processes, p.Process)
 	}
