@@ -105,7 +105,7 @@ func TestOneEngine(t *testing.T) {
 		gates   int
 	}{
 		{"alloc", []string{"4", "200"}, "sprtrace", nil, 1},
-		{"churn", []string{"2"}, "jsonl", nil, 2},
+		{"alloc", []string{"8", "50"}, "jsonl", nil, 1},
 		{"family", []string{"DIR", "fork"}, "sprtrace", []string{"-f"}, 1},
 		{"family", []string{"DIR", "threads"}, "jsonl", []string{"-f"}, 1},
 	} {
