@@ -30,7 +30,7 @@ const (
 // with the program itself and the garbage. All figures are read once in a million
 // calls.
 func TestPeak(t *testing.T) {
-	calls := 10_000_000
+	calls := 4_000_000
 	if text := os.Getenv(peakCalls); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
