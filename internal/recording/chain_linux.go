@@ -70,7 +70,7 @@ func (x *session) openAll(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	x.openSums()
+	x.sums = newSums(x.pid, &x.of.options)
 	if err = x.openSnapshots(); err != nil {
 		x.extras.snapshots = nil
 		return err

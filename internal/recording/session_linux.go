@@ -132,7 +132,10 @@ func (x *session) run(ctx, until context.Context) error {
 	x.of.relaxed()
 	// The probes are off from here on. The files are completed before the probes are
 	// removed, but not if that takes long: a call of the process costs something until then.
-	verdicts := x.verdicts(&stats)
+	var verdicts verdicts
+	if !x.of.options.Tracer.NoLive {
+		verdicts = x.sums.verdicts(x.pid, x.measure(&stats), x.endTime)
+	}
 	slow := len(verdicts.at.Suspects) > 0 || x.chain.delayed != nil || x.chain.functions != nil || x.extras.leaks != nil || x.extras.snapshots != nil
 	if slow {
 		err = errors.Join(err, x.probes.detach())

@@ -3,7 +3,6 @@ package recording
 import (
 	"rtrace-bpf/internal/recording/watch"
 	"rtrace-bpf/trace"
-	"rtrace-bpf/tracer/record"
 )
 
 // sums adds up the records of a session by call site, for the verdicts of its summary and for
@@ -13,14 +12,13 @@ type sums struct {
 	to   trace.Writer // of the view
 }
 
-// openSums begins to add up, unless nothing needs it.
-func (x *session) openSums() {
-	o := &x.of.options
+// newSums returns what adds up the records of a process, which is off if nothing needs it.
+func newSums(pid int, o *Options) sums {
 	if o.Tracer.NoLive && o.Snapshots.Every == 0 {
-		return
+		return sums{}
 	}
-	x.sums.view = watch.NewView()
-	x.sums.to = x.sums.view.Writer(x.pid)
+	view := watch.NewView()
+	return sums{view, view.Writer(pid)}
 }
 
 // add adds a record.
@@ -43,13 +41,14 @@ type verdicts struct {
 	at   watch.Snapshot
 }
 
-// verdicts returns the verdicts on the records so far.
-func (x *session) verdicts(stats *record.Stats) verdicts {
-	if x.sums.view == nil || x.of.options.Tracer.NoLive {
+// verdicts returns the verdicts on the records of a process, whose recording ended with m at a
+// time of the tracer's clock, in nanoseconds.
+func (s *sums) verdicts(pid int, m watch.Measure, at int64) verdicts {
+	if s.view == nil {
 		return verdicts{}
 	}
-	x.sums.view.Measured(x.pid, x.measure(stats), true)
-	return verdicts{x.sums.view, x.sums.view.SnapshotAt(x.endTime, true)}
+	s.view.Measured(pid, m, true)
+	return verdicts{s.view, s.view.SnapshotAt(at, true)}
 }
 
 // lines returns the verdicts as lines. Naming the suspects may take seconds; hurry is closed
