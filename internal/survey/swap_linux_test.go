@@ -20,7 +20,7 @@ import (
 func swapping(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: needs root, to add a swap file")
+		t.Skip("SKIPPED-PRIVILEGE: adding a swap file needs root")
 	}
 	mkswap, swapon, swapoff := testutil.Installed(t, "mkswap"), testutil.Installed(t, "swapon"), testutil.Installed(t, "swapoff")
 	file := filepath.Join(t.TempDir(), "swap")
@@ -31,7 +31,7 @@ func swapping(t *testing.T) {
 		t.Fatalf("mkswap: %v\n%s", err, out)
 	}
 	if out, err := exec.Command(swapon, file).CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: needs a file system and a kernel with swap files: %v %s", err, out)
+		t.Skipf("SKIPPED-KERNEL: it does not accept a swap file on this file system: %v %s", err, out)
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command(swapoff, file).CombinedOutput(); err != nil {
@@ -50,7 +50,7 @@ func pageOut(t *testing.T, pid int, start, end uint64) {
 	defer unix.Close(fd)
 	memory := [2]uint64{start, end - start} // struct iovec
 	if _, _, errno := unix.Syscall6(unix.SYS_PROCESS_MADVISE, uintptr(fd), uintptr(unsafe.Pointer(&memory)), 1, unix.MADV_PAGEOUT, 0, 0); errno != 0 {
-		t.Skipf("SKIPPED: needs a kernel with process_madvise: %v", errno)
+		t.Skipf("SKIPPED-KERNEL: it has no process_madvise: %v", errno)
 	}
 }
 

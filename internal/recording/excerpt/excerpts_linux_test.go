@@ -68,7 +68,7 @@ func read(t *testing.T, path string) (kinds []trace.Kind, ids []uint64) {
 	return kinds, ids
 }
 
-// The trace has the calls of its time, also those that come late, and what is in effect at its
+// The trace has the calls of its time, even if they come late, and what is in effect at its
 // beginning.
 func TestExcerpt(t *testing.T) {
 	e := New(Options{Format: "jsonl", Output: output.Options{Path: filepath.Join(t.TempDir(), "trace")}})

@@ -31,7 +31,7 @@ func collection(t *testing.T) (all []collected) {
 	testutil.Extra(t, "the collection of allocators (make libc-collection)")
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("SKIPPED: there is no folder for the collection of allocators: %v", err)
 	}
 	dir := filepath.Join(cache, "rtrace-collection")
 	for _, release := range releases {
