@@ -63,7 +63,7 @@ func stepFacts(t *testing.T, l *library, c command, f Function, mask int) {
 	}
 	g, err := interpret(&l.Image, m, &f)
 	if err != nil {
-		t.Skipf("SKIPPED: the function cannot be analysed, so there are no facts to check: %v", err)
+		t.Fatal(err)
 	}
 	g.trace()
 	for _, memory := range []int{0, 16 << 20} {
