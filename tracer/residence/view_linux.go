@@ -53,17 +53,17 @@ func (v *View) setMapped(all []resident.Range) {
 // Read returns which pages of the process of a thread are resident. The process runs on: a page
 // that comes or goes meanwhile may be in the result or not. The error wraps one of package proc if
 // the thread has no memory any more.
-func Read(tid int) (*View, error) {
+func Read(tid int) (v *View, err error) {
 	pages, err := resident.OpenPagemap(tid)
 	if err != nil {
 		return nil, err
 	}
-	defer pages.Close()
+	defer func() { err = errors.Join(err, pages.Close()) }()
 	all, err := proc.Maps(tid)
 	if err != nil {
 		return nil, err
 	}
-	v := new(View)
+	v = new(View)
 	var mapped []resident.Range
 	for i := range all {
 		if all[i].End < 1<<63 { // the kernel shows its own page there, too
