@@ -81,7 +81,8 @@ func TestVerdicts(t *testing.T) {
 			"90 MiB is swapped out and not part of RSS, which is 75 % of both together; the largest part is memory of malloc (80 MiB)", "add these 90 MiB",
 		},
 		{
-			"hugetlb", made(nil, Row{Kind: Hugetlb, Size: 30 * mib}, code), []Topic{AboutHugetlb},
+			"hugetlb", made(nil, Row{Kind: Hugetlb, Size: 30 * mib}, code),
+			[]Topic{AboutHugetlb},
 			"30 MiB is in pages of hugetlbfs and not part of RSS, which is 75 % of both together", "these 30 MiB",
 		},
 		{"unread", made(nil, Row{Kind: Unread, Resident: 10 * mib, Why: "the time was over"}, Row{Kind: Program, Resident: 30 * mib}), []Topic{AboutUnknown}, "25 % of RSS (10 MiB) could not be explained: the time was over", "10 MiB"},
