@@ -11,10 +11,12 @@
  * kernel has them.
  */
 #include "argument.h"
+#include "fault.h"
 #include "growth.h"
 #include "kernel_stack.h"
 #include "nested.h"
 #include "operator.h"
+#include "pass.h"
 #include "site.h"
 #include "stack.h"
 
@@ -35,26 +37,8 @@ const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
 const enum argument_kind *unused_argument_kind __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
+const enum pass_role *unused_pass_role __attribute__((unused));
 const enum site_program *unused_site_program __attribute__((unused));
-
-static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
-{
-	__u64 size = argument(ctx, SITE_SIZE_REG(site), slot), count, limit;
-
-	if (SITE_COUNT_REG(site) == NO_REG)
-		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
-	if (cfg_args && SITE_ALIGNMENT(site))
-		return size;
-	count = argument(ctx, SITE_COUNT_REG(site), slot);
-	if (!count)
-		return 0;
-	limit = (word)~0ULL / count;
-	/* Keeps clang from using a 128-bit multiplication, which BPF lacks. */
-	asm volatile("" : "+r"(limit));
-	if (size > limit)
-		return ~0ULL; /* the allocator refuses it too */
-	return size * count;
-}
 
 /* open_call adds a call that stays open until its return is seen. */
 static __always_inline struct call *open_call(struct thread *t, __u64 site, __u64 slot)
@@ -430,5 +414,65 @@ int returned_stack(struct pt_regs *ctx)
 	if (t)
 		emit_event(ctx, t, RECORD_CALL_STACK, 0, REG_SP(ctx) - RETURN_POP, 0,
 			   record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), REG_SP(ctx)));
+	return 0;
+}
+
+/* user_fault is where the program touches a page that is not there, or not writable. */
+SEC("raw_tp/page_fault_user")
+int user_fault(struct raw_arguments *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)ctx->args[1];
+	__u64 address = ctx->args[0], error = ctx->args[2];
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()))
+		return 0;
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
+			   user_stack(t, regs));
+	return 0;
+}
+
+/* kernel_fault is where the kernel does so in a system call, or a BPF program. */
+SEC("raw_tp/page_fault_kernel")
+int kernel_fault(struct raw_arguments *ctx)
+{
+	__u64 address = ctx->args[0], error = ctx->args[2];
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()) || is_refused())
+		return 0;
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
+			   user_stack(t, user_registers()));
+	return 0;
+}
+
+/* area_found is where the kernel has chosen the addresses of a mapping. */
+SEC("raw_tp/vm_unmapped_area")
+int area_found(struct raw_arguments *ctx)
+{
+	struct vm_unmapped_area_info *info = (struct vm_unmapped_area_info *)ctx->args[1];
+	struct move_event area = {};
+	struct pt_regs *regs;
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()))
+		return 0;
+	area.event.addr = ctx->args[0];
+	if (area.event.addr >= (__u64)-MAX_ERRNO)
+		return 0;
+	regs = user_registers();
+	if (!describe_area(&area, regs))
+		return 0;
+	READ_KERNEL(area.event.size, info->length);
+	t = current_thread(true);
+	if (t)
+		emit_area(t, &area, user_stack(t, regs));
 	return 0;
 }

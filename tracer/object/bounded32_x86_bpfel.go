@@ -19,10 +19,12 @@ const (
 	Bounded32MapBlankThreads       = "blank_threads"
 	Bounded32MapLosses             = "losses"
 	Bounded32MapNoPrograms         = "no_programs"
+	Bounded32MapNoTracepoints      = "no_tracepoints"
 	Bounded32MapPerfRings          = "perf_rings"
 	Bounded32MapRings              = "rings"
 	Bounded32MapRules              = "rules"
 	Bounded32MapSeenStacks         = "seen_stacks"
+	Bounded32MapSiteChecks         = "site_checks"
 	Bounded32MapSites              = "sites"
 	Bounded32MapSpaces             = "spaces"
 	Bounded32MapStackCache         = "stack_cache"
@@ -31,22 +33,30 @@ const (
 	Bounded32MapThreads            = "threads"
 	Bounded32MapThreadsByTid       = "threads_by_tid"
 	Bounded32MapWork               = "work"
+	Bounded32ProgAreaFound         = "area_found"
 	Bounded32ProgCallStack         = "call_stack"
+	Bounded32ProgCompare           = "compare"
 	Bounded32ProgEnter             = "enter"
+	Bounded32ProgExpect            = "expect"
 	Bounded32ProgGrow              = "grow"
 	Bounded32ProgGrown             = "grown"
 	Bounded32ProgHandOver          = "hand_over"
 	Bounded32ProgInternalFree      = "internal_free"
+	Bounded32ProgKernelFault       = "kernel_fault"
 	Bounded32ProgLeave             = "leave"
 	Bounded32ProgLeaveAt           = "leave_at"
 	Bounded32ProgMapsChanged       = "maps_changed"
 	Bounded32ProgOperate           = "operate"
+	Bounded32ProgPass              = "pass"
 	Bounded32ProgReturnedStack     = "returned_stack"
+	Bounded32ProgUserFault         = "user_fault"
 	Bounded32VarCfgAddressMask     = "cfg_address_mask"
 	Bounded32VarCfgArgs            = "cfg_args"
 	Bounded32VarCfgBacktraceAll    = "cfg_backtrace_all"
 	Bounded32VarCfgCookies         = "cfg_cookies"
 	Bounded32VarCfgDepth           = "cfg_depth"
+	Bounded32VarCfgFaultPid        = "cfg_fault_pid"
+	Bounded32VarCfgKernelStack     = "cfg_kernel_stack"
 	Bounded32VarCfgMinSize         = "cfg_min_size"
 	Bounded32VarCfgNoStorage       = "cfg_no_storage"
 	Bounded32VarCfgPageSize        = "cfg_page_size"
@@ -56,9 +66,11 @@ const (
 	Bounded32VarCfgPidnsIno        = "cfg_pidns_ino"
 	Bounded32VarCfgStackCache      = "cfg_stack_cache"
 	Bounded32VarCfgTailCall        = "cfg_tail_call"
+	Bounded32VarCfgTaskRegs        = "cfg_task_regs"
 	Bounded32VarCfgTaskStorage     = "cfg_task_storage"
 	Bounded32VarCfgUnwind          = "cfg_unwind"
 	Bounded32VarCfgVerify          = "cfg_verify"
+	Bounded32VarCfgVerifySites     = "cfg_verify_sites"
 	Bounded32VarCfgWakeAt          = "cfg_wake_at"
 	Bounded32VarEnabled            = "enabled"
 	Bounded32VarGaps               = "gaps"
@@ -70,6 +82,7 @@ const (
 	Bounded32VarUnusedMapping      = "unused_mapping"
 	Bounded32VarUnusedMoveEvent    = "unused_move_event"
 	Bounded32VarUnusedOperation    = "unused_operation"
+	Bounded32VarUnusedPassRole     = "unused_pass_role"
 	Bounded32VarUnusedRawPurpose   = "unused_raw_purpose"
 	Bounded32VarUnusedRawStack     = "unused_raw_stack"
 	Bounded32VarUnusedRecordKind   = "unused_record_kind"
@@ -123,38 +136,46 @@ type Bounded32Specs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Bounded32ProgramSpecs struct {
+	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	KernelFault   *ebpf.ProgramSpec `ebpf:"kernel_fault"`
 	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
+	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
 
 // Bounded32MapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Bounded32MapSpecs struct {
-	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
-	Losses       *ebpf.MapSpec `ebpf:"losses"`
-	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
-	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
-	Rings        *ebpf.MapSpec `ebpf:"rings"`
-	Rules        *ebpf.MapSpec `ebpf:"rules"`
-	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
-	Sites        *ebpf.MapSpec `ebpf:"sites"`
-	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
-	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
-	Tables       *ebpf.MapSpec `ebpf:"tables"`
-	Targets      *ebpf.MapSpec `ebpf:"targets"`
-	Threads      *ebpf.MapSpec `ebpf:"threads"`
-	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
-	Work         *ebpf.MapSpec `ebpf:"work"`
+	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
+	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
+	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
+	Sites         *ebpf.MapSpec `ebpf:"sites"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables        *ebpf.MapSpec `ebpf:"tables"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ThreadsByTid  *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work          *ebpf.MapSpec `ebpf:"work"`
 }
 
 // Bounded32VariableSpecs contains global variables before they are loaded into the kernel.
@@ -166,6 +187,8 @@ type Bounded32VariableSpecs struct {
 	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -175,9 +198,11 @@ type Bounded32VariableSpecs struct {
 	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.VariableSpec `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -189,6 +214,7 @@ type Bounded32VariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -220,21 +246,23 @@ func (o *Bounded32Objects) Close() error {
 //
 // It can be passed to LoadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Bounded32Maps struct {
-	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
-	Losses       *ebpf.Map `ebpf:"losses"`
-	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
-	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
-	Rings        *ebpf.Map `ebpf:"rings"`
-	Rules        *ebpf.Map `ebpf:"rules"`
-	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
-	Sites        *ebpf.Map `ebpf:"sites"`
-	Spaces       *ebpf.Map `ebpf:"spaces"`
-	StackCache   *ebpf.Map `ebpf:"stack_cache"`
-	Tables       *ebpf.Map `ebpf:"tables"`
-	Targets      *ebpf.Map `ebpf:"targets"`
-	Threads      *ebpf.Map `ebpf:"threads"`
-	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
-	Work         *ebpf.Map `ebpf:"work"`
+	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
+	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
+	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
+	Sites         *ebpf.Map `ebpf:"sites"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	StackCache    *ebpf.Map `ebpf:"stack_cache"`
+	Tables        *ebpf.Map `ebpf:"tables"`
+	Targets       *ebpf.Map `ebpf:"targets"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	ThreadsByTid  *ebpf.Map `ebpf:"threads_by_tid"`
+	Work          *ebpf.Map `ebpf:"work"`
 }
 
 func (m *Bounded32Maps) Close() error {
@@ -242,10 +270,12 @@ func (m *Bounded32Maps) Close() error {
 		m.BlankThreads,
 		m.Losses,
 		m.NoPrograms,
+		m.NoTracepoints,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -266,6 +296,8 @@ type Bounded32Variables struct {
 	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -275,9 +307,11 @@ type Bounded32Variables struct {
 	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.Variable `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -289,6 +323,7 @@ type Bounded32Variables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -304,32 +339,44 @@ type Bounded32Variables struct {
 //
 // It can be passed to LoadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Bounded32Programs struct {
+	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
 	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	KernelFault   *ebpf.Program `ebpf:"kernel_fault"`
 	Leave         *ebpf.Program `ebpf:"leave"`
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
+	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
 
 func (p *Bounded32Programs) Close() error {
 	return _Bounded32Close(
+		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
 		p.InternalFree,
+		p.KernelFault,
 		p.Leave,
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
+		p.UserFault,
 	)
 }
 

@@ -19,10 +19,12 @@ const (
 	Probe32MapBlankThreads       = "blank_threads"
 	Probe32MapLosses             = "losses"
 	Probe32MapNoPrograms         = "no_programs"
+	Probe32MapNoTracepoints      = "no_tracepoints"
 	Probe32MapPerfRings          = "perf_rings"
 	Probe32MapRings              = "rings"
 	Probe32MapRules              = "rules"
 	Probe32MapSeenStacks         = "seen_stacks"
+	Probe32MapSiteChecks         = "site_checks"
 	Probe32MapSites              = "sites"
 	Probe32MapSpaces             = "spaces"
 	Probe32MapStackCache         = "stack_cache"
@@ -31,22 +33,30 @@ const (
 	Probe32MapThreads            = "threads"
 	Probe32MapThreadsByTid       = "threads_by_tid"
 	Probe32MapWork               = "work"
+	Probe32ProgAreaFound         = "area_found"
 	Probe32ProgCallStack         = "call_stack"
+	Probe32ProgCompare           = "compare"
 	Probe32ProgEnter             = "enter"
+	Probe32ProgExpect            = "expect"
 	Probe32ProgGrow              = "grow"
 	Probe32ProgGrown             = "grown"
 	Probe32ProgHandOver          = "hand_over"
 	Probe32ProgInternalFree      = "internal_free"
+	Probe32ProgKernelFault       = "kernel_fault"
 	Probe32ProgLeave             = "leave"
 	Probe32ProgLeaveAt           = "leave_at"
 	Probe32ProgMapsChanged       = "maps_changed"
 	Probe32ProgOperate           = "operate"
+	Probe32ProgPass              = "pass"
 	Probe32ProgReturnedStack     = "returned_stack"
+	Probe32ProgUserFault         = "user_fault"
 	Probe32VarCfgAddressMask     = "cfg_address_mask"
 	Probe32VarCfgArgs            = "cfg_args"
 	Probe32VarCfgBacktraceAll    = "cfg_backtrace_all"
 	Probe32VarCfgCookies         = "cfg_cookies"
 	Probe32VarCfgDepth           = "cfg_depth"
+	Probe32VarCfgFaultPid        = "cfg_fault_pid"
+	Probe32VarCfgKernelStack     = "cfg_kernel_stack"
 	Probe32VarCfgMinSize         = "cfg_min_size"
 	Probe32VarCfgNoStorage       = "cfg_no_storage"
 	Probe32VarCfgPageSize        = "cfg_page_size"
@@ -56,9 +66,11 @@ const (
 	Probe32VarCfgPidnsIno        = "cfg_pidns_ino"
 	Probe32VarCfgStackCache      = "cfg_stack_cache"
 	Probe32VarCfgTailCall        = "cfg_tail_call"
+	Probe32VarCfgTaskRegs        = "cfg_task_regs"
 	Probe32VarCfgTaskStorage     = "cfg_task_storage"
 	Probe32VarCfgUnwind          = "cfg_unwind"
 	Probe32VarCfgVerify          = "cfg_verify"
+	Probe32VarCfgVerifySites     = "cfg_verify_sites"
 	Probe32VarCfgWakeAt          = "cfg_wake_at"
 	Probe32VarEnabled            = "enabled"
 	Probe32VarGaps               = "gaps"
@@ -70,6 +82,7 @@ const (
 	Probe32VarUnusedMapping      = "unused_mapping"
 	Probe32VarUnusedMoveEvent    = "unused_move_event"
 	Probe32VarUnusedOperation    = "unused_operation"
+	Probe32VarUnusedPassRole     = "unused_pass_role"
 	Probe32VarUnusedRawPurpose   = "unused_raw_purpose"
 	Probe32VarUnusedRawStack     = "unused_raw_stack"
 	Probe32VarUnusedRecordKind   = "unused_record_kind"
@@ -123,38 +136,46 @@ type Probe32Specs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Probe32ProgramSpecs struct {
+	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	KernelFault   *ebpf.ProgramSpec `ebpf:"kernel_fault"`
 	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
+	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
 
 // Probe32MapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Probe32MapSpecs struct {
-	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
-	Losses       *ebpf.MapSpec `ebpf:"losses"`
-	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
-	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
-	Rings        *ebpf.MapSpec `ebpf:"rings"`
-	Rules        *ebpf.MapSpec `ebpf:"rules"`
-	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
-	Sites        *ebpf.MapSpec `ebpf:"sites"`
-	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
-	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
-	Tables       *ebpf.MapSpec `ebpf:"tables"`
-	Targets      *ebpf.MapSpec `ebpf:"targets"`
-	Threads      *ebpf.MapSpec `ebpf:"threads"`
-	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
-	Work         *ebpf.MapSpec `ebpf:"work"`
+	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
+	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
+	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
+	Sites         *ebpf.MapSpec `ebpf:"sites"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables        *ebpf.MapSpec `ebpf:"tables"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ThreadsByTid  *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work          *ebpf.MapSpec `ebpf:"work"`
 }
 
 // Probe32VariableSpecs contains global variables before they are loaded into the kernel.
@@ -166,6 +187,8 @@ type Probe32VariableSpecs struct {
 	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -175,9 +198,11 @@ type Probe32VariableSpecs struct {
 	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.VariableSpec `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -189,6 +214,7 @@ type Probe32VariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -220,21 +246,23 @@ func (o *Probe32Objects) Close() error {
 //
 // It can be passed to LoadProbe32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Probe32Maps struct {
-	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
-	Losses       *ebpf.Map `ebpf:"losses"`
-	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
-	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
-	Rings        *ebpf.Map `ebpf:"rings"`
-	Rules        *ebpf.Map `ebpf:"rules"`
-	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
-	Sites        *ebpf.Map `ebpf:"sites"`
-	Spaces       *ebpf.Map `ebpf:"spaces"`
-	StackCache   *ebpf.Map `ebpf:"stack_cache"`
-	Tables       *ebpf.Map `ebpf:"tables"`
-	Targets      *ebpf.Map `ebpf:"targets"`
-	Threads      *ebpf.Map `ebpf:"threads"`
-	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
-	Work         *ebpf.Map `ebpf:"work"`
+	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
+	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
+	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
+	Sites         *ebpf.Map `ebpf:"sites"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	StackCache    *ebpf.Map `ebpf:"stack_cache"`
+	Tables        *ebpf.Map `ebpf:"tables"`
+	Targets       *ebpf.Map `ebpf:"targets"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	ThreadsByTid  *ebpf.Map `ebpf:"threads_by_tid"`
+	Work          *ebpf.Map `ebpf:"work"`
 }
 
 func (m *Probe32Maps) Close() error {
@@ -242,10 +270,12 @@ func (m *Probe32Maps) Close() error {
 		m.BlankThreads,
 		m.Losses,
 		m.NoPrograms,
+		m.NoTracepoints,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -266,6 +296,8 @@ type Probe32Variables struct {
 	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -275,9 +307,11 @@ type Probe32Variables struct {
 	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.Variable `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -289,6 +323,7 @@ type Probe32Variables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -304,32 +339,44 @@ type Probe32Variables struct {
 //
 // It can be passed to LoadProbe32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Probe32Programs struct {
+	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
 	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	KernelFault   *ebpf.Program `ebpf:"kernel_fault"`
 	Leave         *ebpf.Program `ebpf:"leave"`
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
+	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
 
 func (p *Probe32Programs) Close() error {
 	return _Probe32Close(
+		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
 		p.InternalFree,
+		p.KernelFault,
 		p.Leave,
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
+		p.UserFault,
 	)
 }
 

@@ -111,6 +111,14 @@ const (
 	ProbeOperationOPERATION_MREMAP    ProbeOperation = 8
 )
 
+type ProbePassRole uint32
+
+const (
+	ProbePassRolePASS_REPORT ProbePassRole = 0
+	ProbePassRolePASS_NOTE   ProbePassRole = 1
+	ProbePassRolePASS_FINISH ProbePassRole = 2
+)
+
 type ProbeProcess struct {
 	_      structs.HostLayout
 	Target ProbeTarget
@@ -124,8 +132,9 @@ type ProbeProcess struct {
 type ProbeRawPurpose uint32
 
 const (
-	ProbeRawPurposeRAW_CHECK ProbeRawPurpose = 0
-	ProbeRawPurposeRAW_LATE  ProbeRawPurpose = 1
+	ProbeRawPurposeRAW_CHECK  ProbeRawPurpose = 0
+	ProbeRawPurposeRAW_LATE   ProbeRawPurpose = 1
+	ProbeRawPurposeRAW_INSIDE ProbeRawPurpose = 8
 )
 
 type ProbeRawStack struct {
@@ -174,22 +183,41 @@ type ProbeRawStack struct {
 type ProbeRecordKind uint32
 
 const (
-	ProbeRecordKindRECORD_ALLOC       ProbeRecordKind = 1
-	ProbeRecordKindRECORD_FREE        ProbeRecordKind = 2
-	ProbeRecordKindRECORD_MOVE_ENTER  ProbeRecordKind = 3
-	ProbeRecordKindRECORD_MOVE        ProbeRecordKind = 4
-	ProbeRecordKindRECORD_MOVE_UNDONE ProbeRecordKind = 5
-	ProbeRecordKindRECORD_STACK       ProbeRecordKind = 6
-	ProbeRecordKindRECORD_MAPS        ProbeRecordKind = 7
-	ProbeRecordKindRECORD_RAW         ProbeRecordKind = 8
-	ProbeRecordKindRECORD_GROWTH      ProbeRecordKind = 9
-	ProbeRecordKindRECORD_CALL_STACK  ProbeRecordKind = 10
+	ProbeRecordKindRECORD_ALLOC        ProbeRecordKind = 1
+	ProbeRecordKindRECORD_FREE         ProbeRecordKind = 2
+	ProbeRecordKindRECORD_MOVE_ENTER   ProbeRecordKind = 3
+	ProbeRecordKindRECORD_MOVE         ProbeRecordKind = 4
+	ProbeRecordKindRECORD_MOVE_UNDONE  ProbeRecordKind = 5
+	ProbeRecordKindRECORD_STACK        ProbeRecordKind = 6
+	ProbeRecordKindRECORD_MAPS         ProbeRecordKind = 7
+	ProbeRecordKindRECORD_RAW          ProbeRecordKind = 8
+	ProbeRecordKindRECORD_GROWTH       ProbeRecordKind = 9
+	ProbeRecordKindRECORD_CALL_STACK   ProbeRecordKind = 10
+	ProbeRecordKindRECORD_SITE_DIFFERS ProbeRecordKind = 11
+	ProbeRecordKindRECORD_FAULT        ProbeRecordKind = 12
+	ProbeRecordKindRECORD_AREA         ProbeRecordKind = 13
 )
 
 type ProbeRow struct {
 	_    structs.HostLayout
 	Pc   uint32
 	Rule uint32
+}
+
+type ProbeSiteCheck struct {
+	_                structs.HostLayout
+	Slot             uint64
+	Size             uint64
+	ReportedSize     uint64
+	Block            uint64
+	Pc               uint64
+	Argument         uint32
+	ReportedArgument uint32
+	Kind             uint16
+	ReportedKind     uint16
+	Reports          uint32
+	Gaps             uint32
+	Turn             uint32
 }
 
 type ProbeSiteProgram uint32
@@ -199,6 +227,8 @@ const (
 	ProbeSiteProgramSITE_GROW    ProbeSiteProgram = 1
 	ProbeSiteProgramSITE_GROWN   ProbeSiteProgram = 2
 	ProbeSiteProgramSITE_OPERATE ProbeSiteProgram = 3
+	ProbeSiteProgramSITE_PASS    ProbeSiteProgram = 4
+	ProbeSiteProgramSITE_EXPECT  ProbeSiteProgram = 5
 )
 
 type ProbeStackEnd uint32
@@ -292,6 +322,14 @@ type ProbeThread struct {
 		Length   uint16
 		Function uint16
 	}
+	Notes [4]struct {
+		_            structs.HostLayout
+		Slot         uint64
+		Size         uint64
+		Argument     uint32
+		ArgumentKind uint32
+	}
+	Inside     uint64
 	Unverified uint32
 	Luck       uint16
 	Turn       uint16
@@ -332,7 +370,7 @@ type ProbeThread struct {
 		Length uint32
 		Span   uint16
 		Beyond uint16
-		Words  [368]uint64
+		Words  [352]uint64
 	}
 	Stack ProbeStackRecord
 }
@@ -354,9 +392,11 @@ const (
 	ProbeWorkKindWORK_UNCHECKED ProbeWorkKind = 2
 	ProbeWorkKindWORK_HIT       ProbeWorkKind = 3
 	ProbeWorkKindWORK_RETURN    ProbeWorkKind = 4
-	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 5
-	ProbeWorkKindWORK_TIME      ProbeWorkKind = 6
-	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 7
+	ProbeWorkKindWORK_COMPARED  ProbeWorkKind = 5
+	ProbeWorkKindWORK_DIFFER    ProbeWorkKind = 6
+	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 7
+	ProbeWorkKindWORK_TIME      ProbeWorkKind = 8
+	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 9
 )
 
 // Names of all BPF objects in the ELF.
@@ -366,10 +406,12 @@ const (
 	ProbeMapBlankThreads       = "blank_threads"
 	ProbeMapLosses             = "losses"
 	ProbeMapNoPrograms         = "no_programs"
+	ProbeMapNoTracepoints      = "no_tracepoints"
 	ProbeMapPerfRings          = "perf_rings"
 	ProbeMapRings              = "rings"
 	ProbeMapRules              = "rules"
 	ProbeMapSeenStacks         = "seen_stacks"
+	ProbeMapSiteChecks         = "site_checks"
 	ProbeMapSites              = "sites"
 	ProbeMapSpaces             = "spaces"
 	ProbeMapStackCache         = "stack_cache"
@@ -378,22 +420,30 @@ const (
 	ProbeMapThreads            = "threads"
 	ProbeMapThreadsByTid       = "threads_by_tid"
 	ProbeMapWork               = "work"
+	ProbeProgAreaFound         = "area_found"
 	ProbeProgCallStack         = "call_stack"
+	ProbeProgCompare           = "compare"
 	ProbeProgEnter             = "enter"
+	ProbeProgExpect            = "expect"
 	ProbeProgGrow              = "grow"
 	ProbeProgGrown             = "grown"
 	ProbeProgHandOver          = "hand_over"
 	ProbeProgInternalFree      = "internal_free"
+	ProbeProgKernelFault       = "kernel_fault"
 	ProbeProgLeave             = "leave"
 	ProbeProgLeaveAt           = "leave_at"
 	ProbeProgMapsChanged       = "maps_changed"
 	ProbeProgOperate           = "operate"
+	ProbeProgPass              = "pass"
 	ProbeProgReturnedStack     = "returned_stack"
+	ProbeProgUserFault         = "user_fault"
 	ProbeVarCfgAddressMask     = "cfg_address_mask"
 	ProbeVarCfgArgs            = "cfg_args"
 	ProbeVarCfgBacktraceAll    = "cfg_backtrace_all"
 	ProbeVarCfgCookies         = "cfg_cookies"
 	ProbeVarCfgDepth           = "cfg_depth"
+	ProbeVarCfgFaultPid        = "cfg_fault_pid"
+	ProbeVarCfgKernelStack     = "cfg_kernel_stack"
 	ProbeVarCfgMinSize         = "cfg_min_size"
 	ProbeVarCfgNoStorage       = "cfg_no_storage"
 	ProbeVarCfgPageSize        = "cfg_page_size"
@@ -403,9 +453,11 @@ const (
 	ProbeVarCfgPidnsIno        = "cfg_pidns_ino"
 	ProbeVarCfgStackCache      = "cfg_stack_cache"
 	ProbeVarCfgTailCall        = "cfg_tail_call"
+	ProbeVarCfgTaskRegs        = "cfg_task_regs"
 	ProbeVarCfgTaskStorage     = "cfg_task_storage"
 	ProbeVarCfgUnwind          = "cfg_unwind"
 	ProbeVarCfgVerify          = "cfg_verify"
+	ProbeVarCfgVerifySites     = "cfg_verify_sites"
 	ProbeVarCfgWakeAt          = "cfg_wake_at"
 	ProbeVarEnabled            = "enabled"
 	ProbeVarGaps               = "gaps"
@@ -417,6 +469,7 @@ const (
 	ProbeVarUnusedMapping      = "unused_mapping"
 	ProbeVarUnusedMoveEvent    = "unused_move_event"
 	ProbeVarUnusedOperation    = "unused_operation"
+	ProbeVarUnusedPassRole     = "unused_pass_role"
 	ProbeVarUnusedRawPurpose   = "unused_raw_purpose"
 	ProbeVarUnusedRawStack     = "unused_raw_stack"
 	ProbeVarUnusedRecordKind   = "unused_record_kind"
@@ -470,38 +523,46 @@ type ProbeSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ProbeProgramSpecs struct {
+	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	KernelFault   *ebpf.ProgramSpec `ebpf:"kernel_fault"`
 	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
+	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
 
 // ProbeMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ProbeMapSpecs struct {
-	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
-	Losses       *ebpf.MapSpec `ebpf:"losses"`
-	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
-	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
-	Rings        *ebpf.MapSpec `ebpf:"rings"`
-	Rules        *ebpf.MapSpec `ebpf:"rules"`
-	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
-	Sites        *ebpf.MapSpec `ebpf:"sites"`
-	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
-	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
-	Tables       *ebpf.MapSpec `ebpf:"tables"`
-	Targets      *ebpf.MapSpec `ebpf:"targets"`
-	Threads      *ebpf.MapSpec `ebpf:"threads"`
-	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
-	Work         *ebpf.MapSpec `ebpf:"work"`
+	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
+	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
+	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
+	Sites         *ebpf.MapSpec `ebpf:"sites"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables        *ebpf.MapSpec `ebpf:"tables"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ThreadsByTid  *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work          *ebpf.MapSpec `ebpf:"work"`
 }
 
 // ProbeVariableSpecs contains global variables before they are loaded into the kernel.
@@ -513,6 +574,8 @@ type ProbeVariableSpecs struct {
 	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -522,9 +585,11 @@ type ProbeVariableSpecs struct {
 	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.VariableSpec `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -536,6 +601,7 @@ type ProbeVariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -567,21 +633,23 @@ func (o *ProbeObjects) Close() error {
 //
 // It can be passed to LoadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ProbeMaps struct {
-	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
-	Losses       *ebpf.Map `ebpf:"losses"`
-	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
-	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
-	Rings        *ebpf.Map `ebpf:"rings"`
-	Rules        *ebpf.Map `ebpf:"rules"`
-	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
-	Sites        *ebpf.Map `ebpf:"sites"`
-	Spaces       *ebpf.Map `ebpf:"spaces"`
-	StackCache   *ebpf.Map `ebpf:"stack_cache"`
-	Tables       *ebpf.Map `ebpf:"tables"`
-	Targets      *ebpf.Map `ebpf:"targets"`
-	Threads      *ebpf.Map `ebpf:"threads"`
-	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
-	Work         *ebpf.Map `ebpf:"work"`
+	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
+	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
+	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
+	Sites         *ebpf.Map `ebpf:"sites"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	StackCache    *ebpf.Map `ebpf:"stack_cache"`
+	Tables        *ebpf.Map `ebpf:"tables"`
+	Targets       *ebpf.Map `ebpf:"targets"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	ThreadsByTid  *ebpf.Map `ebpf:"threads_by_tid"`
+	Work          *ebpf.Map `ebpf:"work"`
 }
 
 func (m *ProbeMaps) Close() error {
@@ -589,10 +657,12 @@ func (m *ProbeMaps) Close() error {
 		m.BlankThreads,
 		m.Losses,
 		m.NoPrograms,
+		m.NoTracepoints,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -613,6 +683,8 @@ type ProbeVariables struct {
 	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -622,9 +694,11 @@ type ProbeVariables struct {
 	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.Variable `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -636,6 +710,7 @@ type ProbeVariables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -651,32 +726,44 @@ type ProbeVariables struct {
 //
 // It can be passed to LoadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ProbePrograms struct {
+	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
 	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	KernelFault   *ebpf.Program `ebpf:"kernel_fault"`
 	Leave         *ebpf.Program `ebpf:"leave"`
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
+	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
 
 func (p *ProbePrograms) Close() error {
 	return _ProbeClose(
+		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
 		p.InternalFree,
+		p.KernelFault,
 		p.Leave,
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
+		p.UserFault,
 	)
 }
 

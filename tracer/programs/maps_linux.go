@@ -31,11 +31,16 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 		"cfg_depth":         uint32(o.Frames()),
 		"cfg_unwind":        o.Unwind.BPF(),
 		"cfg_verify":        uint32(o.VerifyUnwind),
+		"cfg_verify_sites":  uint32(o.VerifySites),
 		"cfg_stack_cache":   o.Unwind != plan.UnwindHelper && !o.Testing.NoStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),
 		"cfg_address_mask":  uint64(1)<<from.Target.AddressBits - 1,
 	}
+	if from.Namespace == nil {
+		settings["cfg_fault_pid"] = uint32(from.Target.PID)
+	}
+	settings["cfg_task_regs"] = from.Mechanisms.Sites == plan.SitesCookie // of the same version of Linux
 	if ns := from.Namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
 		settings["cfg_pidns_dev"] = ns.Dev
@@ -64,6 +69,9 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	if from.Mechanisms.Sites == plan.SitesAddress {
 		spec.Maps["sites"].MaxEntries = max(1, uint32(len(from.Layout.SiteTable())))
 	}
+	if o.VerifySites > 0 {
+		spec.Maps["site_checks"].MaxEntries = plan.HashedThreads
+	}
 	if from.Mechanisms.Bounded || o.Frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1
 	}
@@ -71,7 +79,9 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	from.Layout.Empty(spec, &from.Options)
 	if from.Mechanisms.Attach == host.MechanismMulti {
 		for _, program := range spec.Programs {
-			program.AttachType = ebpf.AttachTraceUprobeMulti
+			if program.Type == ebpf.Kprobe {
+				program.AttachType = ebpf.AttachTraceUprobeMulti
+			}
 		}
 	}
 	made := &loader{
