@@ -75,7 +75,7 @@ func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
 		},
 	}
 	if g.resolve {
-		o.Caller = resolve.NewCallers(nil, r, g.policy).Find
+		o.Caller = resolve.NewCallers(nil, r, g.policy.Wrappers()).Find
 	}
 	return o
 }

@@ -132,7 +132,7 @@ func (l *locator) inner(at []stacks.Location, r *trace.Record) int {
 func (b *blockFlags) locator(r *resolve.Resolver, policy resolve.Policy) *locator {
 	l := &locator{resolver: r, framer: b.framer(r), names: b.resolve}
 	if b.resolve {
-		l.callers = resolve.NewCallers(nil, r, policy)
+		l.callers = resolve.NewCallers(nil, r, policy.Wrappers())
 	}
 	return l
 }

@@ -28,7 +28,7 @@ type siteNamer struct {
 }
 
 func newSiteNamer(e *aggregate.Engine, f sites.Framer, r *resolve.Resolver) *siteNamer {
-	return &siteNamer{engine: e, framer: f, resolver: r, callers: resolve.NewCallers(nil, r, resolve.Program)}
+	return &siteNamer{engine: e, framer: f, resolver: r, callers: resolve.NewCallers(nil, r, resolve.Program.Wrappers())}
 }
 
 // site returns a call site without its verdict.
