@@ -64,15 +64,14 @@ func findProfile(name, output string) (profileFormat, bool) {
 // profileFlags are the flags of these formats.
 type profileFlags struct {
 	blockFlags
+	names  nameFlags
 	window windowFlags
 	value  string
 	caller string
 	labels []string
-	cache  symbolCache
 	flags  *pflag.FlagSet
 
-	shown  stacks.Value
-	policy resolve.Policy
+	shown stacks.Value
 }
 
 var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
@@ -80,12 +79,10 @@ var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
 func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
 	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
-	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the mapped files")
-	f.BoolVar(&p.mangled, "no-demangle", false, "print mangled names of functions")
-	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, if there is one, as in rtrace leaks --by function) or innermost (of any file, with operator new)")
+	p.names.add(f)
+	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (that is not one of a wrapper, if there is one, as in rtrace leaks) or innermost (the same as --show-wrappers)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "pprof: distinguish samples by `LABELS`, separated by commas: thread, function (that allocated) or none")
 	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)
-	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)
 }
@@ -104,7 +101,12 @@ func (p *profileFlags) given() string {
 // check checks flags whose values need more than parsing.
 func (p *profileFlags) check() error {
 	p.shown, _ = stacks.ParseValue(p.value)
-	p.policy, _ = resolve.ParsePolicy(p.caller)
+	if policy, _ := resolve.ParsePolicy(p.caller); policy == resolve.Innermost {
+		p.names.wrappers = true
+	}
+	if err := p.names.check(); err != nil {
+		return err
+	}
 	if slices.Equal(p.labels, []string{"none"}) {
 		p.labels = nil
 	}
@@ -130,9 +132,6 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	if p.blockFlags.cache, err = p.cache.open(); err != nil {
-		return err
-	}
 	var profile *stacks.Profile
 	read := func(in *input) (err error) {
 		profile, err = p.read(ctx, in, name, format, warner(s.Err, "convert"))
@@ -146,18 +145,20 @@ func (p *profileFlags) read(ctx context.Context, in *input, file string, format 
 	head := &headReader{src: in}
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
-	resolver := p.resolver()
+	resolver, err := p.names.open(ctx, warn)
+	if err != nil {
+		return nil, err
+	}
 	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
 	p.observeLate(ctx, resolver, in, file)
-	locator := p.locator(resolver, p.policy)
-	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
+	locator := newLocator(&p.names, resolver)
 	b := stacks.NewBuilder(stacks.Options{
 		Locate: locator.locate, Count: calls.window.counts,
 		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),
 		Functions: format.labels && slices.Contains(p.labels, pprof.LabelFunction),
 	})
 	became := ""
-	err := each(calls, func(r *trace.Record) {
+	err = each(calls, func(r *trace.Record) {
 		if r.Kind == trace.KindExec && (r.PID == 0 || r.PID == head.pid) {
 			became = strings.Clone(r.Exec.Name)
 		}

@@ -13,7 +13,6 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
-	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -41,9 +40,9 @@ func leaksCommand() command {
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "all"}, cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
-				{Does: "show the largest leaks, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
-				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
-				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks -r --from 1m --to 2m rtrace-raw-4711-0"},
+				{Does: "show the largest leaks, with names", Command: "rtrace leaks --top 10 rtrace-raw-4711-0"},
+				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks --by function --min-age 10m rtrace-raw-4711-0"},
+				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace leaks --json rtrace-raw-4711-0 | jq .bytes"},
 			},
@@ -89,8 +88,10 @@ func (o *leaksOptions) judged() bool {
 
 // check checks flags whose values need more than parsing.
 func (o *leaksOptions) check() error {
-	o.readGroups()
-	err := o.window.check()
+	err := o.readGroups()
+	if err == nil {
+		err = o.window.check()
+	}
 	if err != nil || o.minAge == "" {
 		return err
 	}
@@ -109,19 +110,21 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	}
 	var r *leakReport
 	read := func(in *input) (err error) {
-		r, err = o.find(in, warner(s.Err, "leaks"))
+		r, err = o.find(ctx, in, warner(s.Err, "leaks"))
 		return err
 	}
 	return o.in.examine(ctx, s, "leaks", args, read, func(*input) error {
 		if o.json {
 			return writeJSON(s.Out, r.object())
 		}
-		return r.print(s.Out)
+		err := r.print(s.Out)
+		o.names.hint(s.Err, r.resolver)
+		return err
 	})
 }
 
 // find reads the trace. Its result is usable even with an error.
-func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
+func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(error)) (*leakReport, error) {
 	account := rss.NewReader(in)
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
@@ -137,7 +140,11 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	if o.age > 0 && calls.stats.first == 0 && len(calls.stats.seq) > 0 {
 		return r, cli.Usagef("--min-age %s: the trace has no times; give a number of calls", o.minAge)
 	}
-	resolver := o.resolver()
+	resolver, err := o.names.open(ctx, warn)
+	if err != nil {
+		return r, err
+	}
+	r.resolver = resolver
 	// As in postproc: some mappings come late in a trace.
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
@@ -146,12 +153,11 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	if !r.doubtful && !o.unknown && o.judged() {
-		r.trends = newTrends(engine.Engine, o.resource, newSiteNamer(engine.Engine, o.framer(resolver), resolver))
+		r.trends = newTrends(engine.Engine, o.resource, newSiteNamer(engine.Engine, grouping.Framer, resolver))
 	}
-	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record
 	for {
-		if err := names.ReadRecord(&rec); err != nil {
+		if err := kept.ReadRecord(&rec); err != nil {
 			r.finish(kept.Finder())
 			if o.resource == memoryType && o.window.whole() {
 				r.rss = account.Growth(rss.Live{
@@ -163,7 +169,9 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 			}
 			return r, err
 		}
-		if rec.Kind == trace.KindCall && rec.Call.Op == trace.OpAlloc {
+		if rec.Kind != trace.KindCall {
+			resolver.Observe(&rec)
+		} else if rec.Call.Op == trace.OpAlloc {
 			inside := kept.Ordinal() > calls.window.before && calls.window.inContext(&rec)
 			r.add(&rec, inside, kept.Unknown())
 		}

@@ -43,6 +43,7 @@ type leakGroup struct {
 
 type leakFrame struct {
 	Address  string `json:"address,omitempty"`
+	Position string `json:"position,omitempty"` // without a function: the file and the offset in it
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     uint64 `json:"line,omitempty"`

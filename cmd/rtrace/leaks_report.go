@@ -12,6 +12,7 @@ import (
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
 	"rtrace-bpf/internal/report/verdict"
+	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -28,6 +29,7 @@ type leakReport struct {
 	doubtful  bool        // frees are not known
 	rss       *rss.Growth // nil if it is not known
 	trends    *trends     // nil if they are not known
+	resolver  *resolve.Resolver
 }
 
 // add adds a call whose block has no free in the trace, whether it is in the window, and
