@@ -71,6 +71,7 @@ need-test-all: need-test
 	@.ci/need 'tests unwind code that is generated at run time' node=nodejs npm=npm javac=default-jdk-headless
 	@.ci/need 'tests check that programs in an emulator are refused' $(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),qemu-i386,qemu-aarch64)=qemu-user
 	@.ci/need 'tests open the pages that the program makes, and its screens' chromium=chromium tmux=tmux
+	@.ci/need 'the tools read what the program writes' heaptrack_print=heaptrack valgrind=valgrind
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace and replay with other allocators' "$$lib/libjemalloc.so.2=libjemalloc2" "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep redis-check-rdb=redis-tools redis-server=redis-server
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev" "$$lib/libQt6Core.so=qt6-base-dev"

@@ -36,6 +36,7 @@ func convertCommand() command {
 				{Does: "record in mtrc where the program called the allocator", Command: "rtrace convert --callers -o trace.mtrc rtrace-raw-4711-0"},
 				{Does: "show with pprof who allocated the blocks that were not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
 				{Does: "draw all allocations as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
+				{Does: "look at a trace with heaptrack", Command: "rtrace convert -r -o heap.heaptrack.gz rtrace-raw-4711-0 && heaptrack_print heap.heaptrack.gz"},
 				{Does: "view a trace in PerfView, with function names from the files of this machine", Command: "rtrace convert --nettrace-symbols -o trace.nettrace rtrace-raw-4711-0"},
 				{Does: "view a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},

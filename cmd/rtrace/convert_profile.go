@@ -15,6 +15,7 @@ import (
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/stacks"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/dhat"
 	"rtrace-bpf/internal/report/folded"
 	"rtrace-bpf/internal/report/pprof"
 	"rtrace-bpf/internal/report/speedscope"
@@ -22,20 +23,23 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// profileFormat is a format of sums by stack, made from a whole trace.
+// profileFormat is a format of allocations by stack, made from a whole trace.
 type profileFormat struct {
 	name, desc string
 	suffixes   []string // of file names
 	holds      content
 	labels     bool // the format has a place for them
-	write      func(io.Writer, *stacks.Profile, stacks.Value) error
+	value      bool // the format has one value, or shows one first
+	open       func(out io.Writer, name string, o stacks.Options) profileSink
 }
 
 // profileFormats are the formats of profiles that convert writes.
 var profileFormats = []profileFormat{
-	{"pprof", "profile for go tool pprof and other readers of its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, pprof.Write},
-	{"folded", "one stack and a number per line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, folded.Write},
-	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, content{"a profile for a viewer", ".speedscope.json"}, false, speedscope.Write},
+	{"pprof", "profile for go tool pprof and other readers of its format", []string{".pprof", ".pb.gz"}, binaryContent(".pb.gz"), true, true, sumsTo(pprof.Write)},
+	{"folded", "one stack and a number per line, for flamegraph.pl and most viewers", []string{".folded"}, textContent, false, true, sumsTo(folded.Write)},
+	{"speedscope", "profile for the viewer speedscope", []string{".speedscope.json"}, content{"a profile for a viewer", ".speedscope.json"}, false, true, sumsTo(speedscope.Write)},
+	{"dhat", "profile for valgrind's dh_view.html", []string{".dhat.json"}, content{"a profile for a viewer", ".dhat.json"}, false, false, sumsTo(dhat.Write)},
+	{"heaptrack", "each call, for heaptrack_print and heaptrack_gui", []string{".heaptrack", ".heaptrack.gz"}, content{"a file for heaptrack", ".heaptrack.gz"}, false, false, openHeaptrack},
 }
 
 // profileFormatNames returns the names of the formats.
@@ -132,63 +136,75 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	var profile *stacks.Profile
+	if p.flags.Changed("value") && !format.value {
+		return cli.Usagef("--value: a file in the format %s has all values", format.name)
+	}
+	var sink profileSink
+	var about stacks.Profile
 	read := func(in *input) (err error) {
-		profile, err = p.read(ctx, in, name, format, warner(s.Err, "convert"))
+		open := func(o stacks.Options) profileSink {
+			sink = format.open(out, output, o)
+			return sink
+		}
+		about, err = p.read(ctx, in, name, format, open, warner(s.Err, "convert"))
 		return err
 	}
-	return p.in.examine(ctx, s, "convert", args, read, func(*input) error { return format.write(out, profile, p.shown) })
+	return p.in.examine(ctx, s, "convert", args, read, func(*input) error { return sink.finish(&about, p.shown) })
 }
 
-// read sums up the trace. Its result is usable even with an error.
-func (p *profileFlags) read(ctx context.Context, in *input, file string, format *profileFormat, warn func(error)) (*stacks.Profile, error) {
+// read passes the records of the trace to the profile that open makes. It returns what is
+// known about the whole, even with an error.
+func (p *profileFlags) read(
+	ctx context.Context, in *input, file string, format *profileFormat, open func(stacks.Options) profileSink, warn func(error),
+) (about stacks.Profile, err error) {
 	head := &headReader{src: in}
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
 	resolver, err := p.names.open(ctx, warn)
 	if err != nil {
-		return nil, err
+		return stacks.Profile{}, err
 	}
 	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
 	p.observeLate(ctx, resolver, in, file)
 	locator := newLocator(&p.names, resolver)
-	b := stacks.NewBuilder(stacks.Options{
+	sink := open(stacks.Options{
 		Locate: locator.locate, Count: calls.window.counts,
 		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),
 		Functions: format.labels && slices.Contains(p.labels, pprof.LabelFunction),
 	})
+	head.rss = sink.Add
 	became := ""
 	err = each(calls, func(r *trace.Record) {
 		if r.Kind == trace.KindExec && (r.PID == 0 || r.PID == head.pid) {
 			became = strings.Clone(r.Exec.Name)
 		}
 		resolver.Observe(r)
-		b.Add(r)
+		sink.Add(r)
 	})
 	calls.warn(warn)
 	if err == nil {
 		err = calls.missing()
 	}
-	x := b.Profile()
-	x.Name = cmp.Or(became, head.process.Name, filepath.Base(in.name))
+	about.Name, about.PID = cmp.Or(became, head.process.Name, filepath.Base(in.name)), head.pid
 	if first := calls.stats.first; first != 0 {
-		x.Start, x.Duration = head.wall(first), calls.stats.last-first
+		about.Start, about.Duration = head.wall(first), calls.stats.last-first
 	}
-	x.Comments = []string{"resource: " + p.resource}
+	about.Comments = []string{"resource: " + p.resource}
 	if n := calls.stats.lost; n > 0 {
-		x.Comments = append(x.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))
+		about.Comments = append(about.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))
 	}
-	if u := b.Counter().Total().Unknown; u.Blocks > 0 {
-		x.Comments = append(x.Comments, unknownText(amount(u)))
+	if u := sink.unknown(); u.Blocks > 0 {
+		about.Comments = append(about.Comments, unknownText(amount(u)))
 		warn(errors.New(unknownText(amount(u)) + "; the profile does not count them as in use"))
 	}
-	x.Threads = func(pid, tid int32) string { return calls.stats.threads[threadKey{pid, tid}] }
-	return x, err
+	about.Threads = func(pid, tid int32) string { return calls.stats.threads[threadKey{pid, tid}] }
+	return about, err
 }
 
 // headReader passes records on and keeps facts from the first ones.
 type headReader struct {
 	src     trace.Reader
+	rss     func(*trace.Record) // gets the resident memory, which callReader leaves out; may be nil
 	header  trace.Header
 	process trace.Process
 	pid     int32 // of process
@@ -204,6 +220,8 @@ func (h *headReader) ReadRecord(r *trace.Record) error {
 		h.header = r.Clone().Header
 	case r.Kind == trace.KindProcess && h.process == trace.Process{}:
 		h.process, h.pid = r.Clone().Process, r.PID
+	case r.Kind == trace.KindRSS && h.rss != nil:
+		h.rss(r)
 	}
 	return nil
 }

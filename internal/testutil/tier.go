@@ -37,8 +37,8 @@ func Sweep(t testing.TB) bool {
 // large lists the programs that `make test` does without, with their names in its report.
 var large = map[string]string{
 	"chromium": "Chromium", "clang": "clang", "clang++": "clang", "dot": "Graphviz", "dwz": "dwz",
-	"java": "a JDK", "javac": "a JDK", "llvm-dwp": "LLVM", "llvm-symbolizer": "LLVM", "node": "node", "npm": "node",
-	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "redis-cli": "redis", "redis-server": "redis", "redis-check-rdb": "redis", "rg": "ripgrep", "tmux": "tmux",
+	"heaptrack_print": "heaptrack", "java": "a JDK", "javac": "a JDK", "llvm-dwp": "LLVM", "llvm-symbolizer": "LLVM", "node": "node", "npm": "node",
+	"qemu-aarch64": "qemu-user", "qemu-i386": "qemu-user", "redis-cli": "redis", "redis-server": "redis", "redis-check-rdb": "redis", "rg": "ripgrep", "tmux": "tmux", "valgrind": "valgrind",
 }
 
 // FirstOnly reports whether this is a run of `make test`, which leaves out what Extra marks. A

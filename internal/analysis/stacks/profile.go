@@ -3,6 +3,7 @@ package stacks
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"rtrace-bpf/internal/analysis/usage"
 )
@@ -57,6 +58,7 @@ func (v Value) Of(u *usage.Usage) uint64 {
 // Profile is the allocations of all stacks.
 type Profile struct {
 	Name string // name of the traced program
+	PID  int32  // its process; 0 if unknown
 	// Start is the beginning of the trace, in ns since 1970, and Duration its
 	// length, in ns; they are 0 if unknown.
 	Start, Duration int64
@@ -66,13 +68,17 @@ type Profile struct {
 	Locations []Location
 	Samples   []Sample // the most bytes allocated first
 	Total     usage.Usage
+	// Span is the time from the first call to the last one, and PeakTime that
+	// from the first call to when most bytes were live.
+	Span, PeakTime time.Duration
 }
 
 // Profile returns the sums so far. It shares memory with b.
 func (b *Builder) Profile() *Profile {
-	p := &Profile{Locations: b.locations, Total: b.counter.Total()}
+	p := &Profile{Locations: b.locations, Total: b.counter.Total(), Span: b.ages.span(), PeakTime: b.ages.peakTime()}
 	for n, s := range b.samples {
 		x := Sample{Stack: b.stacks[s.stack], Label: Label{PID: s.pid, TID: s.tid, Thread: s.thread}, Usage: b.counter.Of(n)}
+		x.Lived = b.ages.lived(n, x.Live.Blocks+x.Unknown.Blocks)
 		if s.function != 0 {
 			x.Function = b.names.Text(s.function)
 		}

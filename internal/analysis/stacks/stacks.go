@@ -60,6 +60,9 @@ type Sample struct {
 	Stack []int
 	Label
 	usage.Usage
+	// Lived is the sum of the lifetimes of all blocks, in microseconds. Those
+	// that are live or unknown lived until the last call.
+	Lived uint64
 }
 
 // Label distinguishes samples with the same stack. Parts that Options do not
@@ -97,6 +100,7 @@ type Builder struct {
 	bySample  map[sample]int
 	latest    sample // of the last call
 	number    int    // of latest
+	ages      ages
 
 	frames []Location
 	key    []byte
@@ -116,14 +120,21 @@ func NewBuilder(o Options) *Builder {
 		options: o, byLocated: make(map[string]int), byStack: make(map[string]int),
 		bySample: make(map[sample]int), number: -1,
 	}
-	b.counter = usage.New(b.find)
+	b.counter = usage.New(func(r *trace.Record) int {
+		n := b.find(r)
+		b.ages.began(n)
+		return n
+	})
+	b.counter.OnEnd(b.ages.ended)
 	return b
 }
 
 // Add processes a record. It keeps no reference to the contents of r.
 func (b *Builder) Add(r *trace.Record) {
 	b.memo.Observe(r)
+	b.ages.observe(r)
 	b.counter.Add(r)
+	b.ages.peaked(b.counter.Peaks())
 }
 
 // Counter returns the counter of all samples.

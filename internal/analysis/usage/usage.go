@@ -53,6 +53,7 @@ type Counter struct {
 	temporary live.Temporary
 	calls     Calls
 	sized     bool
+	ended     func(group int, blocks uint64) // may be nil
 }
 
 // kinds numbers the types of resources.
@@ -87,6 +88,10 @@ func New(group func(*trace.Record) int) *Counter {
 	c.samples = live.NewProcesses(func() *map[int]live.Amount { return &map[int]live.Amount{} })
 	return c
 }
+
+// OnEnd makes the counter call f when blocks of a group end, for whatever
+// reason.
+func (c *Counter) OnEnd(f func(group int, blocks uint64)) { c.ended = f }
 
 // Add processes a record. Call, Resource, Lost and Exec count. It keeps no
 // reference to the contents of r.
@@ -163,8 +168,13 @@ func (c *Counter) free(r *trace.Record, id uint64) {
 
 // end subtracts an ended block from its group.
 func (c *Counter) end(e *live.Entry, fate live.Fate) {
-	if n := groupOf(e.Value); n >= 0 {
-		c.sums.Ended(n, e.Size, fate)
+	n := groupOf(e.Value)
+	if n < 0 {
+		return
+	}
+	c.sums.Ended(n, e.Size, fate)
+	if c.ended != nil && fate != live.Absent {
+		c.ended(n, 1)
 	}
 }
 
@@ -185,6 +195,9 @@ func (c *Counter) exec(pid int32) {
 	for _, of := range c.samples.Drop(pid) {
 		for n, size := range *of {
 			c.sums.Dropped(n, size)
+			if c.ended != nil {
+				c.ended(n, size.Blocks)
+			}
 		}
 	}
 }
@@ -198,6 +211,9 @@ func (c *Counter) Of(n int) Usage { return c.sums.Of(n) }
 // Total returns the usage of all groups so far. Its Peak and AtPeak are the
 // same.
 func (c *Counter) Total() Usage { return c.sums.Total() }
+
+// Peaks returns how often the live bytes of all groups reached a new maximum.
+func (c *Counter) Peaks() uint64 { return c.sums.peaks }
 
 // Calls returns the numbers of all calls, including those of no group.
 func (c *Counter) Calls() Calls { return c.calls }

@@ -54,7 +54,8 @@ func Open(t testing.TB, path string, width, height int) *Page {
 	cmd := exec.Command(program,
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
-	cmd.ExtraFiles = []*os.File{fromUs, toUs} // descriptors 3 and 4
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir()) // tests may have set it to nothing useful
+	cmd.ExtraFiles = []*os.File{fromUs, toUs}                     // descriptors 3 and 4
 	var output strings.Builder
 	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
