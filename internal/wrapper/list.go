@@ -57,9 +57,8 @@ func (l *List) Has(f *Frame) bool {
 	return false
 }
 
-// First returns the index of the first of n frames that is not in the List. If all are,
-// it is the first one that is neither an allocator's function nor, if others are left, in a
-// frame without a name; the last one if there is none. n must not be 0.
+// First returns the index of the first of n frames that is not in the List. If all are, it is
+// the first one that is no function of an allocator, or the last one. n must not be 0.
 func (l *List) First(n int, frame func(i int) Frame) int {
 	for i := range n {
 		if f := frame(i); !l.Has(&f) {
@@ -67,7 +66,7 @@ func (l *List) First(n int, frame func(i int) Frame) int {
 		}
 	}
 	for i := range n {
-		if f := frame(i); f.Function != "" && !IsAllocator(f.Function) {
+		if f := frame(i); !IsAllocator(f.Function) {
 			return i
 		}
 	}

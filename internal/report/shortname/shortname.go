@@ -20,11 +20,11 @@ var replacer = strings.NewReplacer(
 // defaults are the template arguments of the C++ library that are hardly ever given.
 var defaults = []string{", std::allocator<", ", std::less<", ", std::hash<", ", std::equal_to<", ", std::default_delete<", ", std::char_traits<"}
 
-// ofRust is the suffix that tells versions of a function apart in Rust's legacy names.
+// ofRust matches the hash at the end of Rust's legacy names.
 var ofRust = regexp.MustCompile(`::h[0-9a-f]{16}$`)
 
-// Of returns a name without default arguments of templates, inline namespaces of libraries and
-// hashes, and with std::string under its own name.
+// Of returns a name without the result type, default arguments of templates, inline namespaces
+// of libraries and hashes, and with std::string under its own name.
 func Of(name string) string {
 	if !strings.Contains(name, "::") {
 		return name
@@ -33,7 +33,35 @@ func Of(name string) string {
 	for _, d := range defaults {
 		name = without(name, d)
 	}
-	return ofRust.ReplaceAllString(strings.ReplaceAll(name, " >", ">"), "")
+	return ofRust.ReplaceAllString(withoutResult(strings.ReplaceAll(name, " >", ">")), "")
+}
+
+// withoutResult leaves out the result type, which names of templates begin with.
+func withoutResult(name string) string {
+	if strings.Contains(name, "operator") || strings.HasPrefix(name, "<") {
+		return name
+	}
+	depth, from := 0, 0
+	for i := range len(name) {
+		switch name[i] {
+		case '<', '{':
+			depth++
+		case '>', '}':
+			depth--
+		case '(':
+			if depth == 0 && !strings.HasPrefix(name[i:], "(anon)") {
+				return name[from:]
+			}
+			depth++
+		case ')':
+			depth--
+		case ' ':
+			if depth == 0 {
+				from = i + 1
+			}
+		}
+	}
+	return name // without parameters there is none
 }
 
 // without leaves out arguments that begin with a text, up to the bracket that closes its last
