@@ -23,14 +23,15 @@ type nameFlags struct {
 	mangled  bool
 	skip     []string
 	wrappers bool // show them
+	base     bool // leave out the folders of source files
 	symbols  symbolFlags
 	flags    *pflag.FlagSet
 
 	list *wrapper.List // after check
 }
 
-// noNames is the error of files while names come only from the trace.
-var noNames = errors.New("no names were requested") //nolint:errname // it is never reported
+// errNoNames is the error of files while names come only from the trace.
+var errNoNames = errors.New("no names were requested")
 
 func (n *nameFlags) add(f *pflag.FlagSet) {
 	n.flags = f
@@ -69,13 +70,13 @@ func (n *nameFlags) check() error {
 // open returns a resolver. warn gets a warning about servers that fail.
 func (n *nameFlags) open(ctx context.Context, warn func(error)) (*resolve.Resolver, error) {
 	if !n.wanted() {
-		return resolve.New(resolve.Options{Open: func(trace.Module) (*symbol.File, error) { return nil, noNames }}), nil
+		return resolve.New(resolve.Options{Open: func(trace.Module) (*symbol.File, error) { return nil, errNoNames }}), nil
 	}
 	o, err := n.symbols.options(ctx, warn)
 	if err != nil {
 		return nil, err
 	}
-	o.Style = resolve.Style{Lines: n.lines, FullPath: true}
+	o.Style = resolve.Style{Lines: n.lines, FullPath: !n.base}
 	o.Identified = !n.any
 	if o.Identified && n.symbols.perfMap == "" {
 		o.PerfMap = func(int32) (string, func(fs.FileInfo) bool) { return "", nil }

@@ -39,7 +39,7 @@ func reportCommand() command {
 			},
 		},
 		setup: func(f *flags) runFunc {
-			o := new(reportOptions)
+			o := &reportOptions{names: nameFlags{base: true}}
 			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
 			o.names.add(f.group("Names"))
 			o.in.add(f.group("Input"))

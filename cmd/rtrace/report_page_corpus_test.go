@@ -87,6 +87,9 @@ func leakStacks(x leakObject) (out []string) {
 		var frames []string
 		for _, f := range g.Frames {
 			name := f.Function
+			if name == "" {
+				name = f.Position
+			}
 			if name == "" && f.Address != "" {
 				name = "0x" + strings.TrimLeft(strings.TrimPrefix(f.Address, "0x"), "0")
 			}
