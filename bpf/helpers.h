@@ -70,6 +70,7 @@ enum {
 #define BPF_F_USER_STACK (1ULL << 8)
 
 struct task_struct;
+struct pt_regs;
 
 struct bpf_pidns_info {
 	__u32 pid;
@@ -106,6 +107,7 @@ static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, 
 					   __u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static __u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
+static struct pt_regs *(*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_loop)(__u32 count, void *callback, void *context,
 			      __u64 flags) = (void *)181;
 

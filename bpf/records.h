@@ -24,6 +24,12 @@ enum record_kind {
 	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
 	RECORD_GROWTH, /* struct event: the allocator got size bytes at addr from the system */
 	RECORD_CALL_STACK, /* struct event: stack of a function's call with its return address at addr */
+	RECORD_FAULT, /* struct event: a page fault at addr; size is 1 if a page was there */
+	/*
+	 * struct move_event: a mapping is made within size bytes at addr. If entry_time is not 0, as
+	 * many bytes of memory move there from old; if function is 1, its pages are made at once.
+	 */
+	RECORD_AREA,
 };
 
 enum stack_end {

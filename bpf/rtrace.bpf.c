@@ -11,6 +11,7 @@
  * kernel has them.
  */
 #include "argument.h"
+#include "fault.h"
 #include "growth.h"
 #include "kernel_stack.h"
 #include "nested.h"
@@ -430,5 +431,65 @@ int returned_stack(struct pt_regs *ctx)
 	if (t)
 		emit_event(ctx, t, RECORD_CALL_STACK, 0, REG_SP(ctx) - RETURN_POP, 0,
 			   record_stack(ctx, t, REG_PC(ctx), REG_FP(ctx), REG_SP(ctx)));
+	return 0;
+}
+
+/* user_fault is where the program touches a page that is not there, or not writable. */
+SEC("raw_tp/page_fault_user")
+int user_fault(struct raw_arguments *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)ctx->args[1];
+	__u64 address = ctx->args[0], error = ctx->args[2];
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()))
+		return 0;
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
+			   user_stack(t, regs));
+	return 0;
+}
+
+/* kernel_fault is where the kernel does so in a system call, or a BPF program. */
+SEC("raw_tp/page_fault_kernel")
+int kernel_fault(struct raw_arguments *ctx)
+{
+	__u64 address = ctx->args[0], error = ctx->args[2];
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()) || is_refused())
+		return 0;
+	t = current_thread(true);
+	if (t)
+		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
+			   user_stack(t, user_registers()));
+	return 0;
+}
+
+/* area_found is where the kernel has chosen the addresses of a mapping. */
+SEC("raw_tp/vm_unmapped_area")
+int area_found(struct raw_arguments *ctx)
+{
+	struct vm_unmapped_area_info *info = (struct vm_unmapped_area_info *)ctx->args[1];
+	struct move_event area = {};
+	struct pt_regs *regs;
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()))
+		return 0;
+	area.event.addr = ctx->args[0];
+	if (area.event.addr >= (__u64)-MAX_ERRNO)
+		return 0;
+	regs = user_registers();
+	if (!describe_area(&area, regs))
+		return 0;
+	READ_KERNEL(area.event.size, info->length);
+	t = current_thread(true);
+	if (t)
+		emit_area(t, &area, user_stack(t, regs));
 	return 0;
 }

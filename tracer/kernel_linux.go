@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/tracer/activity"
@@ -24,6 +25,7 @@ type kernel struct {
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	probes    *probe.Probes
+	faults    []link.Link // of the programs for page faults
 }
 
 // attach loads the programs, opens the rings and attaches the probes of p. The caller
@@ -71,6 +73,9 @@ func (k *kernel) attach(p *plan.Plan) error {
 		return err
 	}
 	if err := k.probes.AttachFunctions(); err != nil {
+		return err
+	}
+	if err := k.attachFaults(p); err != nil {
 		return err
 	}
 	return k.programs.Switch.Enable()
@@ -136,7 +141,7 @@ func (k *kernel) countLosses() {
 	p := &k.programs
 	k.losses = &order.LossCounters{
 		Counters: p.Losses, Work: p.Work,
-		Programs: []*ebpf.Program{p.Enter, p.Leave, p.LeaveAt, p.HandOver, p.Grow, p.Grown},
+		Programs: []*ebpf.Program{p.Enter, p.Leave, p.LeaveAt, p.HandOver, p.Grow, p.Grown, p.UserFault, p.AreaFound},
 		Activity: k.activity,
 	}
 	if f := k.probes.Functions; f != nil {
@@ -161,6 +166,9 @@ func (k *kernel) Close() error {
 	var all []error
 	if k.probes != nil {
 		all = append(all, k.probes.Close())
+	}
+	for _, l := range k.faults {
+		all = append(all, l.Close())
 	}
 	all = append(all, k.unwinding.Close())
 	if k.sideband != nil {

@@ -30,19 +30,21 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 	child := testutil.Spawn(t, build(t, "alloc"), "1", "1")
 	child.Ready()
 	forms := map[string]func(o *plan.Options){
-		"best":         func(*plan.Options) {},
-		"oldest":       oldest,
-		"bounded":      func(o *plan.Options) { o.Bounded = true },
-		"hash":         func(o *plan.Options) { o.State = plan.StateHash },
-		"address":      func(o *plan.Options) { o.Sites = plan.SitesAddress },
-		"perf-buffer":  func(o *plan.Options) { o.Buffer = plan.BufferPerf },
-		"no-stacks":    func(o *plan.Options) { o.Depth = 0 },
-		"helper":       func(o *plan.Options) { o.Unwind = plan.UnwindHelper },
-		"fp":           func(o *plan.Options) { o.Unwind = plan.UnwindFP },
-		"eh":           func(o *plan.Options) { o.Unwind = plan.UnwindEH },
-		"checked":      func(o *plan.Options) { o.VerifyUnwind = 1 },
-		"all-stacks":   func(o *plan.Options) { o.BacktraceAll = true },
-		"oldest-check": func(o *plan.Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
+		"best":          func(*plan.Options) {},
+		"oldest":        oldest,
+		"bounded":       func(o *plan.Options) { o.Bounded = true },
+		"hash":          func(o *plan.Options) { o.State = plan.StateHash },
+		"address":       func(o *plan.Options) { o.Sites = plan.SitesAddress },
+		"perf-buffer":   func(o *plan.Options) { o.Buffer = plan.BufferPerf },
+		"no-stacks":     func(o *plan.Options) { o.Depth = 0 },
+		"helper":        func(o *plan.Options) { o.Unwind = plan.UnwindHelper },
+		"fp":            func(o *plan.Options) { o.Unwind = plan.UnwindFP },
+		"eh":            func(o *plan.Options) { o.Unwind = plan.UnwindEH },
+		"checked":       func(o *plan.Options) { o.VerifyUnwind = 1 },
+		"all-stacks":    func(o *plan.Options) { o.BacktraceAll = true },
+		"oldest-check":  func(o *plan.Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
+		"faults":        growth,
+		"oldest-faults": func(o *plan.Options) { growth(o); oldest(o); o.Buffer = plan.BufferRing },
 	}
 	for name, change := range forms {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +74,9 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 				{"grown", all.Grown},
 				{"internal_free", all.InternalFree},
 				{"maps_changed", all.MapsChanged},
+				{"user_fault", all.UserFault},
+				{"kernel_fault", all.KernelFault},
+				{"area_found", all.AreaFound},
 			} {
 				n := verified.FindStringSubmatch(x.program.VerifierLog)
 				if n == nil {

@@ -115,7 +115,10 @@ func (t *Tracer) receive() {
 		t.collector.Reuse(t.batch)
 		t.batch = nil
 	}
-	b := t.next()
+	b, ticked := t.next()
+	if ticked {
+		return
+	}
 	if b == nil {
 		t.ended = true
 		t.stream.End()
@@ -131,25 +134,25 @@ func (t *Tracer) receive() {
 	t.stream.Take(b)
 }
 
-// next waits for a batch and calls Tick meanwhile. It returns nil at the end.
-func (t *Tracer) next() *order.Batch {
+// next waits for a batch, or for the next tick. It returns nil at the end.
+func (t *Tracer) next() (b *order.Batch, ticked bool) {
 	if idle := t.plan.Options.Idle; idle != nil {
 		select {
 		case b := <-t.collector.Batches():
-			return b
+			return b, false
 		default:
 			idle()
 		}
 	}
-	for {
-		select {
-		case b := <-t.collector.Batches():
-			return b // nil when closed
-		case <-t.ticker.C:
-			if tick := t.plan.Options.Tick; tick != nil {
-				tick()
-			}
+	select {
+	case b := <-t.collector.Batches():
+		return b, false // nil when closed
+	case <-t.ticker.C:
+		t.stream.Tick(len(t.collector.Batches()) == 0)
+		if tick := t.plan.Options.Tick; tick != nil {
+			tick()
 		}
+		return nil, true
 	}
 }
 
@@ -200,6 +203,10 @@ func (t *Tracer) LiveSites(n int) []record.LiveSite { return t.stream.LiveSites(
 // returned, without those of unknown blocks; 0 if live blocks are not tracked. It must
 // not be called while ReadRecord runs.
 func (t *Tracer) LiveBytes() uint64 { return t.stream.LiveBytes() }
+
+// Residence returns what is known of the resident memory of the process; known is false if page
+// faults are not recorded. It must not be called while ReadRecord runs.
+func (t *Tracer) Residence() (r record.Residence, known bool) { return t.stream.Residence() }
 
 // Plan returns the plan of the tracer. The tracer owns it.
 func (t *Tracer) Plan() *plan.Plan { return t.plan }

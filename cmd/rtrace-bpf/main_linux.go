@@ -52,10 +52,15 @@ type settings struct {
 }
 
 // signals returns a function that waits for the next signal that ends the recording. If a
-// command is traced, signals of a terminal's keys are for the command.
+// command is traced, signals of a terminal's keys are for the command. A terminal that goes away,
+// such as an ssh connection that breaks, ends the recording as well, unless rtrace-bpf was started
+// to outlive it (nohup).
 func (env *settings) signals() func() {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	return func() {
 		for sig := range signals {
 			if sig != os.Interrupt || !env.launched.Load() {

@@ -111,6 +111,38 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// When its terminal goes away, the trace ends in order, unless rtrace-bpf was started with nohup.
+func TestHangUp(t *testing.T) {
+	for _, disposition := range []string{"default", "ignore"} {
+		t.Run(disposition, func(t *testing.T) {
+			child := waiting(t, "loop", "1")
+			dir := t.TempDir()
+			ready := filepath.Join(dir, "ready")
+			cmd := command(t, append(ample, "-p", fmt.Sprint(child.PID), "--ready-file", ready)...)
+			env, err := exec.LookPath("env")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Dir, cmd.Path, cmd.Args = dir, env, append([]string{"env", "--" + disposition + "-signal=HUP"}, cmd.Args...)
+			r := startIn(t, cmd, dir, ready)
+			child.Go()
+			r.Signal(syscall.SIGHUP)
+			if disposition == "default" {
+				r.ends(cli.OK) // before the process
+				r.trace()
+			}
+			child.Go()
+			child.Succeed()
+			if disposition == "ignore" {
+				r.ends(cli.OK)
+				if got := count(r.trace(), "malloc"); uint64(got) != child.Report().Pairs {
+					t.Errorf("%d calls, want those until the process ended, %d", got, child.Report().Pairs)
+				}
+			}
+		})
+	}
+}
+
 // A second signal ends the recording at once; what was read until then is a whole trace.
 func TestSecondSignal(t *testing.T) {
 	child := waiting(t, "loop", "1", "400000")

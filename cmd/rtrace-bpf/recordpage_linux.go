@@ -105,7 +105,7 @@ const targetAbout = "Several processes are traced at the same time, each into it
 	"If the command executes another program, tracing continues if that uses the same allocator's file. Its children are traced with --follow-forks only. " +
 	"rtrace-bpf waits for the command, even if the trace has ended before, and exits with its exit status. " +
 	"Ctrl-C goes to the command, and the trace continues as long as the command runs. " +
-	"SIGTERM to rtrace-bpf ends the trace and is forwarded to the command. A command that cannot be traced is not run.\n\n" +
+	"SIGTERM to rtrace-bpf, or the end of its terminal, ends the trace and sends SIGTERM to the command. A command that cannot be traced is not run.\n\n" +
 	"With --wait, rtrace-bpf traces the next process that executes a program under the name of --comm, in the same way, regardless of which process starts it. " +
 	"For a script, its own name counts, not that of its interpreter. Running processes and the names of threads do not match. If several processes start at the same time, one is traced, and the others run normally. " +
 	"The process is held in the kernel for a moment, and then by rtrace-holder, which traces it as a debugger does and releases it if rtrace-bpf ends or is stopped. " +

@@ -110,6 +110,8 @@ func (x *topScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			if cmd := x.trace(); cmd != nil {
 				return x, cmd
 			}
+		case topview.Suspend:
+			return x, tea.Exec(suspension{}, nil)
 		case topview.SaveProfile:
 			if x.saving {
 				break

@@ -41,6 +41,12 @@ func openTerminal(t *testing.T, width, height int, child *testutil.Child, args .
 // openTop does the same on what args select.
 func openTop(t *testing.T, width, height int, args ...string) *terminal {
 	t.Helper()
+	return openWith(t, width, height, inTerminal, nil, args...)
+}
+
+// openWith runs top by a script, in an environment that has variables in addition.
+func openWith(t *testing.T, width, height int, script string, variables []string, args ...string) *terminal {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -50,11 +56,12 @@ func openTop(t *testing.T, width, height int, args ...string) *terminal {
 	if err := os.WriteFile(config, []byte("set -g status off\nset -s escape-time 0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := append([]string{
+	command := []string{
 		"-u", "-f", config, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-c", x.dir, "--",
-		"env", "-u", "NO_COLOR", "LC_ALL=C.UTF-8", asCommand + "=1", "sh", "-c", inTerminal, "sh", exe, "top", "--interval", "100ms",
-	}, args...)
-	x.run(command...)
+		"env", "-u", "NO_COLOR", "LC_ALL=C.UTF-8", asCommand + "=1",
+	}
+	command = append(append(command, variables...), "sh", "-c", script, "sh", exe, "top", "--interval", "100ms")
+	x.run(append(command, args...)...)
 	t.Cleanup(func() { x.run("kill-server") })
 	return x
 }

@@ -12,22 +12,39 @@ type columnSet struct {
 var columnWidths = [...]int{10, 8, 12, 10, 8}
 
 // columnsFor returns the columns for a width. A narrow screen shows the rate in bytes only if
-// rows are sorted by it, instead of the calls.
+// rows are sorted by it, instead of the calls. Where call sites would have no room, a screen has no
+// sparklines, and at last only the figure that rows are sorted by.
 func columnsFor(width int, order Order) columnSet {
 	switch {
 	case width >= 160:
 		return columnSet{[]int{0, 1, 2, 3, 4}, 30}
 	case width >= 110:
 		return columnSet{[]int{0, 1, 2, 3, 4}, 15}
-	case order == OrderRate:
-		return columnSet{[]int{0, 2, 3}, 8}
+	case width < 55:
+		return columnSet{[]int{sortedBy[order]}, 0}
 	}
-	return columnSet{[]int{0, 1, 2}, 8}
+	c := columnSet{[]int{0, 1, 2}, 8}
+	if order == OrderRate {
+		c.shown = []int{0, 2, 3}
+	}
+	if width < 70 {
+		c.spark = 0
+	}
+	return c
 }
+
+// sortedBy are the cells with the figures of orders.
+var sortedBy = map[Order]int{OrderLive: 0, OrderCount: 1, OrderGrowth: 2, OrderRate: 3}
+
+// low is the height of a screen from which on lines are left out that repeat what others show.
+const low = 10
 
 // width returns how many columns precede the text of a row.
 func (c *columnSet) width() int {
-	n := c.spark + 2
+	n := 1
+	if c.spark > 0 {
+		n += c.spark + 1
+	}
 	for _, i := range c.shown {
 		n += columnWidths[i] + 1
 	}
@@ -40,6 +57,9 @@ func (c *columnSet) line(cells []string, spark, text string) string {
 	for _, i := range c.shown {
 		b.WriteString(strings.Repeat(" ", max(0, columnWidths[i]-width(cells[i]))) + cells[i] + " ")
 	}
-	b.WriteString(" " + spark + strings.Repeat(" ", max(0, c.spark-width(spark))) + " " + text)
+	if c.spark > 0 {
+		b.WriteString(" " + spark + strings.Repeat(" ", max(0, c.spark-width(spark))))
+	}
+	b.WriteString(" " + text)
 	return b.String()
 }

@@ -13,6 +13,7 @@ const (
 	SaveJSON    // write the table as JSON
 	SaveProfile // write a profile for pprof
 	Trace       // begin to write a trace, or complete it
+	Suspend     // leave the terminal to the shell
 )
 
 // command is what a key does to a view.
@@ -108,6 +109,8 @@ func (m *Model) Press(name, text string) Action {
 	switch {
 	case name == "ctrl+c":
 		return Quit
+	case name == "ctrl+z":
+		return Suspend
 	case s.typing:
 		m.typed(name, text)
 		return Nothing
@@ -153,9 +156,9 @@ func keyLines() []Line {
 	lines := []Line{{Text: "Keys", Style: Title}}
 	for _, k := range []struct{ keys, does string }{
 		{"up, down, k, j", "select a row; pgup, pgdown, home and end go further"},
-		{"enter, esc", "show the stack, sizes, lifetimes and threads of the row; go back"},
-		{"s", "sort by the next figure: live, growth, rate, count"},
-		{"b", "group by the next one: site, function, file, library, thread, size"},
+		{"enter, esc", "show stack, sizes, lifetimes and threads of a row; go back"},
+		{"s", "sort by live, growth, rate or count"},
+		{"b", "group by site, function, file, library, thread or size"},
 		{"/", "only show rows with a text; esc removes it"},
 		{"space", "freeze the figures, and go on"},
 		{"m, M", "set a mark: show only what changed since; remove it"},
@@ -165,6 +168,7 @@ func keyLines() []Line {
 		{"t", "write a trace of all calls from now on; end it"},
 		{"?", "show these keys"},
 		{"q, Ctrl-C", "quit, and print the table once more"},
+		{"Ctrl-Z", "go back to the shell until fg; calls may be lost meanwhile"},
 	} {
 		lines = append(lines, Line{Text: "  " + k.keys + spaces(18-len(k.keys)) + k.does})
 	}

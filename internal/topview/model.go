@@ -12,7 +12,7 @@ type Options struct {
 	By     By
 	Order  Order
 	Filter string
-	Plain  bool // sparklines of ASCII characters
+	Plain  bool // screens have sparklines and gaps of ASCII characters
 }
 
 // Model is what a view shows, and in which form. It takes snapshots and keys, and returns

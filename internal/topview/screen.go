@@ -26,7 +26,7 @@ type Line struct {
 
 // screen is the state of the terminal interface.
 type screen struct {
-	plain   bool   // sparklines of ASCII characters
+	plain   bool   // sparklines and gaps of ASCII characters
 	cursor  int    // row that is selected
 	top     int    // first row that is shown
 	page    int    // rows that the last screen had room for
@@ -84,6 +84,9 @@ func (s *screen) framed(lines []Line, filter string, width, height int) []Line {
 	lines = append(lines, Line{Text: s.footer(filter), Style: Heading})
 	for i := range lines {
 		lines[i].Text = shorten(lines[i].Text, width)
+		if s.plain {
+			lines[i].Text = strings.ReplaceAll(lines[i].Text, gap, plainGap)
+		}
 	}
 	return lines
 }
@@ -115,12 +118,22 @@ func (s *screen) lead(l *listing, width int) (lines []Line) {
 	for _, text := range l.suspects.lines(width) {
 		lines = append(lines, Line{Text: text, Style: Title})
 	}
-	return append(lines, Line{Text: l.state(s.frozen)})
+	return lines
+}
+
+// state returns the line about the order and the choice of rows. A low screen has it only for what
+// the columns do not show.
+func (s *screen) state(l *listing, height int) (lines []Line) {
+	q := l.query
+	if height < low && q.filter == "" && q.mark == nil && !s.frozen && !l.last {
+		return nil
+	}
+	return []Line{{Text: l.state(s.frozen)}}
 }
 
 // list returns the rows, as far as there is room.
 func (s *screen) list(l *listing, width, height int) []Line {
-	lines := s.lead(l, width)
+	lines := append(s.lead(l, width), s.state(l, height)...)
 	c := columnsFor(width, l.query.order)
 	lines = append(lines, Line{Text: "  " + c.line(l.headings(), "", titles[l.query.by]), Style: Heading})
 	s.page = max(1, height-len(lines)-1)

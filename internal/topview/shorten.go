@@ -9,6 +9,9 @@ const gap = "…"
 // leaves out what distinguishes least.
 func Shorten(s string, room int) string { return shorten(s, room) }
 
+// plainGap stands for it where there are only ASCII characters. It has as many columns.
+const plainGap = "~"
+
 // shorten returns a text that fits into some columns. It leaves out what distinguishes least: the
 // parameters of functions, then the arguments of templates, the longest first, and then the
 // middle.
@@ -32,7 +35,9 @@ func shorten(s string, room int) string {
 		return head(s, room)
 	}
 	left := (room - 1) / 2
-	return head(s, left) + gap + tail(s, room-1-width(head(s, left)))
+	begin := head(s, left)
+	end := tail(s, room-1-width(begin))
+	return strings.TrimSuffix(begin, gap) + gap + strings.TrimPrefix(end, gap)
 }
 
 // cut returns a text that fits into some columns. It leaves out the end.

@@ -59,6 +59,36 @@ q quit  enter stack  s sort  b group  / filter  space freeze  m mark  ? all keys
 	}
 }
 
+// A narrow and low screen has room for call sites: it leaves out sparklines and most figures. Without
+// UTF-8, it has only ASCII characters.
+func TestNarrowView(t *testing.T) {
+	_, m := busy(Options{By: BySite, Order: OrderLive, Plain: true})
+	want := `process 4711 (server), traced for 00:00~
+RSS 64.0 MiB  live 1.0 MiB in 33 blocks~
+tracing costs 4.0 % of its CPU time (1.~
+       *live  call site
+>    1.0 MiB  libz.so.1+0x1234
+    30.0 KiB  cache_insert (cache.c:12)
+       200 B  evil\x1b[31m~me (\x07.c:1)
+         0 B  parse<~>(~) (parse.cc:7)
+
+q quit  enter stack~  m mark  ? all keys
+`
+	if d := cmp.Diff(want, shown(m, 40, 10)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	for order, row := range map[Order]string{OrderGrowth: "\n>    +20.0 KiB  cache_inser…", OrderCount: "\n>       30  cache_insert", OrderRate: "\n>   20.0 KiB  cache_insert"} {
+		_, m := busy(Options{By: BySite, Order: order})
+		if got := shown(m, 40, 10); !strings.Contains(got, row) {
+			t.Errorf("sorted by %s, no %q in\n%s", order, row, got)
+		}
+	}
+	press(m, "space")
+	if got := shown(m, 60, 9); !strings.Contains(got, "FROZEN at") || !strings.Contains(got, "1.0 MiB        1          0 B  libz.so.1+0x1234\n") {
+		t.Errorf("frozen, 60 columns:\n%s", got)
+	}
+}
+
 func TestDetailView(t *testing.T) {
 	_, m := busy(Options{By: BySite, Order: OrderLive})
 	press(m, "down enter")
@@ -103,6 +133,21 @@ esc back  up/down scroll  q quit
 	press(m, "esc down enter")
 	if got := shown(m, 80, 40); !strings.Contains(got, "2 stacks; the one with most live bytes:") || !strings.Contains(got, "cache_insert() at cache.c:12") {
 		t.Errorf("a library:\n%s", got)
+	}
+}
+
+// The screen about keys fits into 80 columns.
+func TestKeysView(t *testing.T) {
+	_, m := busy(Options{By: BySite, Order: OrderLive})
+	press(m, "?")
+	if got := shown(m, 80, 24); strings.Contains(got, gap) || !strings.Contains(got, "quit, and print the table once more") || !strings.Contains(got, "Ctrl-Z ") {
+		t.Errorf("got\n%s", got)
+	}
+	for _, keys := range []string{"", "/ x"} {
+		press(m, keys)
+		if press(m, "ctrl+z") != Suspend {
+			t.Errorf("Ctrl-Z after %q does not suspend", keys)
+		}
 	}
 }
 

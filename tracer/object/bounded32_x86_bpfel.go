@@ -19,6 +19,7 @@ const (
 	Bounded32MapBlankThreads       = "blank_threads"
 	Bounded32MapLosses             = "losses"
 	Bounded32MapNoPrograms         = "no_programs"
+	Bounded32MapNoTracepoints      = "no_tracepoints"
 	Bounded32MapPerfRings          = "perf_rings"
 	Bounded32MapRings              = "rings"
 	Bounded32MapRules              = "rules"
@@ -31,22 +32,27 @@ const (
 	Bounded32MapThreads            = "threads"
 	Bounded32MapThreadsByTid       = "threads_by_tid"
 	Bounded32MapWork               = "work"
+	Bounded32ProgAreaFound         = "area_found"
 	Bounded32ProgCallStack         = "call_stack"
 	Bounded32ProgEnter             = "enter"
 	Bounded32ProgGrow              = "grow"
 	Bounded32ProgGrown             = "grown"
 	Bounded32ProgHandOver          = "hand_over"
 	Bounded32ProgInternalFree      = "internal_free"
+	Bounded32ProgKernelFault       = "kernel_fault"
 	Bounded32ProgLeave             = "leave"
 	Bounded32ProgLeaveAt           = "leave_at"
 	Bounded32ProgMapsChanged       = "maps_changed"
 	Bounded32ProgOperate           = "operate"
 	Bounded32ProgReturnedStack     = "returned_stack"
+	Bounded32ProgUserFault         = "user_fault"
 	Bounded32VarCfgAddressMask     = "cfg_address_mask"
 	Bounded32VarCfgArgs            = "cfg_args"
 	Bounded32VarCfgBacktraceAll    = "cfg_backtrace_all"
 	Bounded32VarCfgCookies         = "cfg_cookies"
 	Bounded32VarCfgDepth           = "cfg_depth"
+	Bounded32VarCfgFaultPid        = "cfg_fault_pid"
+	Bounded32VarCfgKernelStack     = "cfg_kernel_stack"
 	Bounded32VarCfgMinSize         = "cfg_min_size"
 	Bounded32VarCfgNoStorage       = "cfg_no_storage"
 	Bounded32VarCfgPageSize        = "cfg_page_size"
@@ -56,6 +62,7 @@ const (
 	Bounded32VarCfgPidnsIno        = "cfg_pidns_ino"
 	Bounded32VarCfgStackCache      = "cfg_stack_cache"
 	Bounded32VarCfgTailCall        = "cfg_tail_call"
+	Bounded32VarCfgTaskRegs        = "cfg_task_regs"
 	Bounded32VarCfgTaskStorage     = "cfg_task_storage"
 	Bounded32VarCfgUnwind          = "cfg_unwind"
 	Bounded32VarCfgVerify          = "cfg_verify"
@@ -123,38 +130,42 @@ type Bounded32Specs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Bounded32ProgramSpecs struct {
+	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	KernelFault   *ebpf.ProgramSpec `ebpf:"kernel_fault"`
 	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
+	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
 
 // Bounded32MapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type Bounded32MapSpecs struct {
-	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
-	Losses       *ebpf.MapSpec `ebpf:"losses"`
-	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
-	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
-	Rings        *ebpf.MapSpec `ebpf:"rings"`
-	Rules        *ebpf.MapSpec `ebpf:"rules"`
-	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
-	Sites        *ebpf.MapSpec `ebpf:"sites"`
-	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
-	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
-	Tables       *ebpf.MapSpec `ebpf:"tables"`
-	Targets      *ebpf.MapSpec `ebpf:"targets"`
-	Threads      *ebpf.MapSpec `ebpf:"threads"`
-	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
-	Work         *ebpf.MapSpec `ebpf:"work"`
+	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
+	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
+	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	Sites         *ebpf.MapSpec `ebpf:"sites"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables        *ebpf.MapSpec `ebpf:"tables"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ThreadsByTid  *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work          *ebpf.MapSpec `ebpf:"work"`
 }
 
 // Bounded32VariableSpecs contains global variables before they are loaded into the kernel.
@@ -166,6 +177,8 @@ type Bounded32VariableSpecs struct {
 	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -175,6 +188,7 @@ type Bounded32VariableSpecs struct {
 	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.VariableSpec `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
@@ -220,21 +234,22 @@ func (o *Bounded32Objects) Close() error {
 //
 // It can be passed to LoadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Bounded32Maps struct {
-	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
-	Losses       *ebpf.Map `ebpf:"losses"`
-	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
-	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
-	Rings        *ebpf.Map `ebpf:"rings"`
-	Rules        *ebpf.Map `ebpf:"rules"`
-	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
-	Sites        *ebpf.Map `ebpf:"sites"`
-	Spaces       *ebpf.Map `ebpf:"spaces"`
-	StackCache   *ebpf.Map `ebpf:"stack_cache"`
-	Tables       *ebpf.Map `ebpf:"tables"`
-	Targets      *ebpf.Map `ebpf:"targets"`
-	Threads      *ebpf.Map `ebpf:"threads"`
-	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
-	Work         *ebpf.Map `ebpf:"work"`
+	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
+	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
+	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	Sites         *ebpf.Map `ebpf:"sites"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	StackCache    *ebpf.Map `ebpf:"stack_cache"`
+	Tables        *ebpf.Map `ebpf:"tables"`
+	Targets       *ebpf.Map `ebpf:"targets"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	ThreadsByTid  *ebpf.Map `ebpf:"threads_by_tid"`
+	Work          *ebpf.Map `ebpf:"work"`
 }
 
 func (m *Bounded32Maps) Close() error {
@@ -242,6 +257,7 @@ func (m *Bounded32Maps) Close() error {
 		m.BlankThreads,
 		m.Losses,
 		m.NoPrograms,
+		m.NoTracepoints,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
@@ -266,6 +282,8 @@ type Bounded32Variables struct {
 	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -275,6 +293,7 @@ type Bounded32Variables struct {
 	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.Variable `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
@@ -304,32 +323,38 @@ type Bounded32Variables struct {
 //
 // It can be passed to LoadBounded32Objects or ebpf.CollectionSpec.LoadAndAssign.
 type Bounded32Programs struct {
+	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
 	Enter         *ebpf.Program `ebpf:"enter"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
 	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	KernelFault   *ebpf.Program `ebpf:"kernel_fault"`
 	Leave         *ebpf.Program `ebpf:"leave"`
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
+	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
 
 func (p *Bounded32Programs) Close() error {
 	return _Bounded32Close(
+		p.AreaFound,
 		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
 		p.InternalFree,
+		p.KernelFault,
 		p.Leave,
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
 		p.ReturnedStack,
+		p.UserFault,
 	)
 }
 

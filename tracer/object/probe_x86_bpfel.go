@@ -184,6 +184,8 @@ const (
 	ProbeRecordKindRECORD_RAW         ProbeRecordKind = 8
 	ProbeRecordKindRECORD_GROWTH      ProbeRecordKind = 9
 	ProbeRecordKindRECORD_CALL_STACK  ProbeRecordKind = 10
+	ProbeRecordKindRECORD_FAULT       ProbeRecordKind = 11
+	ProbeRecordKindRECORD_AREA        ProbeRecordKind = 12
 )
 
 type ProbeRow struct {
@@ -366,6 +368,7 @@ const (
 	ProbeMapBlankThreads       = "blank_threads"
 	ProbeMapLosses             = "losses"
 	ProbeMapNoPrograms         = "no_programs"
+	ProbeMapNoTracepoints      = "no_tracepoints"
 	ProbeMapPerfRings          = "perf_rings"
 	ProbeMapRings              = "rings"
 	ProbeMapRules              = "rules"
@@ -378,22 +381,27 @@ const (
 	ProbeMapThreads            = "threads"
 	ProbeMapThreadsByTid       = "threads_by_tid"
 	ProbeMapWork               = "work"
+	ProbeProgAreaFound         = "area_found"
 	ProbeProgCallStack         = "call_stack"
 	ProbeProgEnter             = "enter"
 	ProbeProgGrow              = "grow"
 	ProbeProgGrown             = "grown"
 	ProbeProgHandOver          = "hand_over"
 	ProbeProgInternalFree      = "internal_free"
+	ProbeProgKernelFault       = "kernel_fault"
 	ProbeProgLeave             = "leave"
 	ProbeProgLeaveAt           = "leave_at"
 	ProbeProgMapsChanged       = "maps_changed"
 	ProbeProgOperate           = "operate"
 	ProbeProgReturnedStack     = "returned_stack"
+	ProbeProgUserFault         = "user_fault"
 	ProbeVarCfgAddressMask     = "cfg_address_mask"
 	ProbeVarCfgArgs            = "cfg_args"
 	ProbeVarCfgBacktraceAll    = "cfg_backtrace_all"
 	ProbeVarCfgCookies         = "cfg_cookies"
 	ProbeVarCfgDepth           = "cfg_depth"
+	ProbeVarCfgFaultPid        = "cfg_fault_pid"
+	ProbeVarCfgKernelStack     = "cfg_kernel_stack"
 	ProbeVarCfgMinSize         = "cfg_min_size"
 	ProbeVarCfgNoStorage       = "cfg_no_storage"
 	ProbeVarCfgPageSize        = "cfg_page_size"
@@ -403,6 +411,7 @@ const (
 	ProbeVarCfgPidnsIno        = "cfg_pidns_ino"
 	ProbeVarCfgStackCache      = "cfg_stack_cache"
 	ProbeVarCfgTailCall        = "cfg_tail_call"
+	ProbeVarCfgTaskRegs        = "cfg_task_regs"
 	ProbeVarCfgTaskStorage     = "cfg_task_storage"
 	ProbeVarCfgUnwind          = "cfg_unwind"
 	ProbeVarCfgVerify          = "cfg_verify"
@@ -470,38 +479,42 @@ type ProbeSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ProbeProgramSpecs struct {
+	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
 	InternalFree  *ebpf.ProgramSpec `ebpf:"internal_free"`
+	KernelFault   *ebpf.ProgramSpec `ebpf:"kernel_fault"`
 	Leave         *ebpf.ProgramSpec `ebpf:"leave"`
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
+	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
 
 // ProbeMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ProbeMapSpecs struct {
-	BlankThreads *ebpf.MapSpec `ebpf:"blank_threads"`
-	Losses       *ebpf.MapSpec `ebpf:"losses"`
-	NoPrograms   *ebpf.MapSpec `ebpf:"no_programs"`
-	PerfRings    *ebpf.MapSpec `ebpf:"perf_rings"`
-	Rings        *ebpf.MapSpec `ebpf:"rings"`
-	Rules        *ebpf.MapSpec `ebpf:"rules"`
-	SeenStacks   *ebpf.MapSpec `ebpf:"seen_stacks"`
-	Sites        *ebpf.MapSpec `ebpf:"sites"`
-	Spaces       *ebpf.MapSpec `ebpf:"spaces"`
-	StackCache   *ebpf.MapSpec `ebpf:"stack_cache"`
-	Tables       *ebpf.MapSpec `ebpf:"tables"`
-	Targets      *ebpf.MapSpec `ebpf:"targets"`
-	Threads      *ebpf.MapSpec `ebpf:"threads"`
-	ThreadsByTid *ebpf.MapSpec `ebpf:"threads_by_tid"`
-	Work         *ebpf.MapSpec `ebpf:"work"`
+	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
+	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
+	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	Sites         *ebpf.MapSpec `ebpf:"sites"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
+	Tables        *ebpf.MapSpec `ebpf:"tables"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ThreadsByTid  *ebpf.MapSpec `ebpf:"threads_by_tid"`
+	Work          *ebpf.MapSpec `ebpf:"work"`
 }
 
 // ProbeVariableSpecs contains global variables before they are loaded into the kernel.
@@ -513,6 +526,8 @@ type ProbeVariableSpecs struct {
 	CfgBacktraceAll    *ebpf.VariableSpec `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.VariableSpec `ebpf:"cfg_page_size"`
@@ -522,6 +537,7 @@ type ProbeVariableSpecs struct {
 	CfgPidnsIno        *ebpf.VariableSpec `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.VariableSpec `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.VariableSpec `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.VariableSpec `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
@@ -567,21 +583,22 @@ func (o *ProbeObjects) Close() error {
 //
 // It can be passed to LoadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ProbeMaps struct {
-	BlankThreads *ebpf.Map `ebpf:"blank_threads"`
-	Losses       *ebpf.Map `ebpf:"losses"`
-	NoPrograms   *ebpf.Map `ebpf:"no_programs"`
-	PerfRings    *ebpf.Map `ebpf:"perf_rings"`
-	Rings        *ebpf.Map `ebpf:"rings"`
-	Rules        *ebpf.Map `ebpf:"rules"`
-	SeenStacks   *ebpf.Map `ebpf:"seen_stacks"`
-	Sites        *ebpf.Map `ebpf:"sites"`
-	Spaces       *ebpf.Map `ebpf:"spaces"`
-	StackCache   *ebpf.Map `ebpf:"stack_cache"`
-	Tables       *ebpf.Map `ebpf:"tables"`
-	Targets      *ebpf.Map `ebpf:"targets"`
-	Threads      *ebpf.Map `ebpf:"threads"`
-	ThreadsByTid *ebpf.Map `ebpf:"threads_by_tid"`
-	Work         *ebpf.Map `ebpf:"work"`
+	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
+	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
+	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
+	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	Sites         *ebpf.Map `ebpf:"sites"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	StackCache    *ebpf.Map `ebpf:"stack_cache"`
+	Tables        *ebpf.Map `ebpf:"tables"`
+	Targets       *ebpf.Map `ebpf:"targets"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	ThreadsByTid  *ebpf.Map `ebpf:"threads_by_tid"`
+	Work          *ebpf.Map `ebpf:"work"`
 }
 
 func (m *ProbeMaps) Close() error {
@@ -589,6 +606,7 @@ func (m *ProbeMaps) Close() error {
 		m.BlankThreads,
 		m.Losses,
 		m.NoPrograms,
+		m.NoTracepoints,
 		m.PerfRings,
 		m.Rings,
 		m.Rules,
@@ -613,6 +631,8 @@ type ProbeVariables struct {
 	CfgBacktraceAll    *ebpf.Variable `ebpf:"cfg_backtrace_all"`
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
+	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`
 	CfgPageSize        *ebpf.Variable `ebpf:"cfg_page_size"`
@@ -622,6 +642,7 @@ type ProbeVariables struct {
 	CfgPidnsIno        *ebpf.Variable `ebpf:"cfg_pidns_ino"`
 	CfgStackCache      *ebpf.Variable `ebpf:"cfg_stack_cache"`
 	CfgTailCall        *ebpf.Variable `ebpf:"cfg_tail_call"`
+	CfgTaskRegs        *ebpf.Variable `ebpf:"cfg_task_regs"`
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
@@ -651,32 +672,38 @@ type ProbeVariables struct {
 //
 // It can be passed to LoadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ProbePrograms struct {
+	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
 	Enter         *ebpf.Program `ebpf:"enter"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
 	InternalFree  *ebpf.Program `ebpf:"internal_free"`
+	KernelFault   *ebpf.Program `ebpf:"kernel_fault"`
 	Leave         *ebpf.Program `ebpf:"leave"`
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
+	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
 
 func (p *ProbePrograms) Close() error {
 	return _ProbeClose(
+		p.AreaFound,
 		p.CallStack,
 		p.Enter,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
 		p.InternalFree,
+		p.KernelFault,
 		p.Leave,
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
 		p.ReturnedStack,
+		p.UserFault,
 	)
 }
 

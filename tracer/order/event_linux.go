@@ -23,9 +23,11 @@ const (
 	KindRaw        = uint8(object.ProbeRecordKindRECORD_RAW) // Addr numbers the raw stack from the start of the trace
 	KindGrowth     = uint8(object.ProbeRecordKindRECORD_GROWTH)
 	KindCallStack  = uint8(object.ProbeRecordKindRECORD_CALL_STACK)
-	KindSide       = uint8(0x80) // Addr numbers the side from the start of the trace
-	KindActivity   = uint8(0x83) // Addr numbers one of the batch's activities
-	KindFunction   = uint8(0x84) // Addr numbers one of the batch's calls
+	KindFault      = uint8(object.ProbeRecordKindRECORD_FAULT)
+	KindArea       = uint8(object.ProbeRecordKindRECORD_AREA) // Old is where moved memory was, Entry its bytes
+	KindSide       = uint8(0x80)                              // Addr numbers the side from the start of the trace
+	KindActivity   = uint8(0x83)                              // Addr numbers one of the batch's activities
+	KindFunction   = uint8(0x84)                              // Addr numbers one of the batch's calls
 )
 
 // Event is one entry in the order of events, mostly a record of the BPF programs. It
@@ -86,14 +88,14 @@ func decode(b []byte, e *Event) bool {
 	e.PID = raw.Pid
 	e.Argument, e.ArgumentKind = raw.Argument, raw.Head.ArgumentKind
 	e.Old, e.Entry = 0, 0
-	if e.Kind == KindMove {
+	if e.Kind == KindMove || e.Kind == KindArea {
 		if len(b) < moveEventSize {
 			return false
 		}
 		move := (*object.ProbeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 		e.Old, e.Entry = move.Old, move.EntryTime
 	}
-	return e.Kind >= KindAlloc && e.Kind <= kindMaps && e.Kind != kindStack || e.Kind == KindGrowth || e.Kind == KindCallStack
+	return e.Kind >= KindAlloc && e.Kind <= kindMaps && e.Kind != kindStack || e.Kind == KindGrowth || e.Kind == KindCallStack || e.Kind == KindFault || e.Kind == KindArea
 }
 
 // decodeStack reads a stack; see isStack. It copies the frames, and the caller owns the

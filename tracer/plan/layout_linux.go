@@ -90,6 +90,9 @@ func (l *Layout) unused(o *Options) []string {
 	if len(o.Modules) == 0 {
 		names = append(names, "call_stack", "returned_stack")
 	}
+	if !o.Faults {
+		names = append(names, "user_fault", "kernel_fault", "area_found")
+	}
 	if o.Testing.EveryProgram {
 		return names
 	}

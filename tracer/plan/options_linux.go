@@ -135,6 +135,9 @@ type Options struct {
 	Functions functions.Options
 	// NoMemory leaves out all allocators.
 	NoMemory bool
+	// Faults records which pages of the process become resident, and the page faults that bring
+	// them. It goes with NoMemory, and without Modules and MaxRate.
+	Faults bool
 	// Modules are the resource modules to trace.
 	Modules []*modules.Module
 
@@ -196,6 +199,10 @@ func (o *Options) Check() error {
 		return errors.New("only stacks from unwind tables can be checked")
 	case o.VerifyUnwind > 0 && o.Buffer == BufferPerf:
 		return errors.New("checking stacks needs ring buffers")
+	case o.Faults:
+		if err := o.checkFaults(); err != nil {
+			return err
+		}
 	case o.NoMemory && len(o.Modules) == 0:
 		return errors.New("nothing to trace: neither memory nor another resource module")
 	case len(o.Modules) > 0 && o.Buffer == BufferPerf:

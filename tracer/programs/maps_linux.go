@@ -36,6 +36,10 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 		"cfg_page_size":     uint64(os.Getpagesize()),
 		"cfg_address_mask":  uint64(1)<<from.Target.AddressBits - 1,
 	}
+	if from.Namespace == nil {
+		settings["cfg_fault_pid"] = uint32(from.Target.PID)
+	}
+	settings["cfg_task_regs"] = from.Mechanisms.Sites == plan.SitesCookie // of the same version of Linux
 	if ns := from.Namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
 		settings["cfg_pidns_dev"] = ns.Dev
@@ -71,7 +75,9 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	from.Layout.Empty(spec, &from.Options)
 	if from.Mechanisms.Attach == host.MechanismMulti {
 		for _, program := range spec.Programs {
-			program.AttachType = ebpf.AttachTraceUprobeMulti
+			if program.Type == ebpf.Kprobe {
+				program.AttachType = ebpf.AttachTraceUprobeMulti
+			}
 		}
 	}
 	made := &loader{

@@ -55,6 +55,10 @@ func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 		s.stacks.verifier = &verifier{copies: s.stacks.copies, log: options.Warnf}
 	}
 	s.begin(options, links.Baseline)
+	if options.Faults {
+		s.pages = &pages{calls: &s.calls, stacks: &s.stacks, out: &s.out}
+		s.pages.begin(target)
+	}
 	return s
 }
 
@@ -142,6 +146,9 @@ func (s *Stream) beginModules(options *plan.Options, add func(kind trace.Kind, f
 	if options.NoMemory {
 		modules = nil
 	}
+	if options.Faults {
+		modules = append(modules, "growth")
+	}
 	for _, m := range options.Modules {
 		modules = append(modules, m.Name)
 	}
@@ -153,6 +160,11 @@ func (s *Stream) beginModules(options *plan.Options, add func(kind trace.Kind, f
 	if !options.NoMemory {
 		add(trace.KindResource, func(r *trace.Record) {
 			r.Resource = trace.Resource{ID: MemoryResource, Type: "memory", Desc: "memory allocation in bytes"}
+		})
+	}
+	if options.Faults {
+		add(trace.KindResource, func(r *trace.Record) {
+			r.Resource = trace.Resource{ID: MemoryResource, Type: residentType, Desc: residentDetail}
 		})
 	}
 	if s.resources.recorder != nil {

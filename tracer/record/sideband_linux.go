@@ -113,6 +113,9 @@ func (s *Stream) exec(x *order.Side) {
 	s.stacks.coverage.replaced(x.Number)
 	s.stacks.copies.forget()
 	s.functions.clear()
+	if s.pages != nil {
+		s.pages.executed(x.Time)
+	}
 	s.calls.blocks.clear()
 }
 

@@ -53,6 +53,21 @@ func (s *stacks) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	return def
 }
 
+// keep returns a number for the stack with a hash that describe takes as a hash at any later time.
+// It returns 0 if the definition was lost.
+func (s *stacks) keep(hash uint64) uint64 {
+	var now trace.Stack
+	def := s.describe(hash, &now)
+	if def == nil {
+		return 0
+	}
+	if len(now.Frames) < len(def.Frames) { // the tables are doubtful now, and later nobody knows
+		def = s.settle(&order.StackDef{Hash: hash, Frames: now.Frames, End: object.ProbeStackEndSTACK_UNMAPPED})
+	}
+	s.byHash[def.ID] = def
+	return def.ID
+}
+
 // settle returns the definition that represents def in the trace. An invalid frame
 // pointer leads to words that look like frames, so settle cuts a stack at its first use,
 // at the first frame that is not code. Stacks with the same frames and end then share one

@@ -19,6 +19,7 @@ type Stream struct {
 	resources resources
 	activity  activities
 	heap      Heap
+	pages     *pages // nil if page faults are not recorded
 	sides     sides
 	heads     heads
 	stacks    stacks
@@ -71,9 +72,29 @@ func (s *Stream) Next(r *trace.Record) bool {
 func (s *Stream) End() {
 	s.feed.end()
 	s.resources.flush()
+	if s.pages != nil {
+		s.pages.end()
+	}
 	if s.Stats.Unprobed && s.program.process.Loading(s.mappings.current) {
 		s.Stats.Unprobed = false // the process is still starting and has made no calls
 	}
+}
+
+// Tick is called about once a second, after Next returned false. settled is set if all events up to
+// the last tick have been taken.
+func (s *Stream) Tick(settled bool) {
+	if s.pages != nil {
+		s.pages.tick(settled)
+	}
+}
+
+// Residence returns what is known of the resident memory of the process; known is false if page
+// faults are not recorded.
+func (s *Stream) Residence() (r Residence, known bool) {
+	if s.pages == nil {
+		return Residence{}, false
+	}
+	return s.pages.known, true
 }
 
 // record turns e into a record and reports whether r has it. Rare records go to the queue
@@ -108,6 +129,10 @@ func (s *Stream) record(e *order.Event, r *trace.Record) bool {
 		return made
 	case order.KindCallStack:
 		s.resources.stack(e)
+	case order.KindFault:
+		s.pages.fault(e)
+	case order.KindArea:
+		s.pages.mapped(e)
 	}
 	return false
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Page faults of the process, and the areas that it maps: which stack made which page resident.
+ *
+ * The kernel makes some pages without a fault: it moves them (mremap), or makes them in advance
+ * (MAP_POPULATE, mlock). So the area that it chooses for a mapping is recorded, too.
+ */
+#ifndef RTRACE_FAULT_H
+#define RTRACE_FAULT_H
+
+#include "emit.h"
+#include "kernel_stack.h"
+#include "stack.h"
+
+/* Settings, fixed before the programs are loaded. */
+volatile const __u32 cfg_fault_pid = 0; /* faults of other processes do not count; 0: not known */
+volatile const bool cfg_task_regs = true; /* the kernel has bpf_task_pt_regs (5.15) */
+volatile const __u64 cfg_kernel_stack = 16384; /* bytes of a thread's stack in the kernel */
+
+/* The kernel wants the programs of one array to be of one type. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_tracepoints SEC(".maps");
+
+/* keep_tracepoint_stack is keep_kernel_stack for programs at tracepoints. */
+static __always_inline void keep_tracepoint_stack(void *ctx)
+{
+	if (cfg_tail_call)
+		bpf_tail_call(ctx, &no_tracepoints, 0);
+}
+
+struct raw_arguments {
+	__u64 args[3];
+};
+
+/* The fields of the kernel's registers, which have its width in programs of any width. */
+#if defined(__TARGET_ARCH_x86)
+#define KERNEL_PC rip
+#define KERNEL_FP rbp
+#define KERNEL_SP rsp
+#define CALL_NUMBER orig_rax
+#if defined(WORD_32)
+#define CALL_FIRST rbx
+#define CALL_SECOND rcx
+#define CALL_FLAGS rsi
+#define CALL_MMAP 192 /* mmap2 */
+#define CALL_MREMAP 163
+#else
+#define CALL_FIRST rdi
+#define CALL_SECOND rsi
+#define CALL_FLAGS r10
+#define CALL_MMAP 9
+#define CALL_MREMAP 25
+#endif
+#else
+#define KERNEL_PC pc
+#define KERNEL_FP regs[29]
+#define KERNEL_SP sp
+#define CALL_NUMBER regs[8]
+#define CALL_FIRST regs[0]
+#define CALL_SECOND regs[1]
+#define CALL_FLAGS regs[3]
+#define CALL_MMAP 222
+#define CALL_MREMAP 216
+#endif
+
+#define MAP_POPULATE 0x8000
+#define PAGE_WAS_THERE 1 /* X86_PF_PROT of the processor's error code */
+
+/* The flavor distinguishes it from the other partial definition of a task. */
+struct task_struct___kernel {
+	void *stack;
+	__s32 pagefault_disabled;
+} __attribute__((preserve_access_index));
+
+struct vm_unmapped_area_info {
+	unsigned long length;
+} __attribute__((preserve_access_index));
+
+/* is_stranger reports whether the current thread certainly belongs to another process. */
+static __always_inline bool is_stranger(void)
+{
+	return cfg_fault_pid && bpf_get_current_pid_tgid() >> 32 != cfg_fault_pid;
+}
+
+/*
+ * is_refused reports whether the kernel brings no page for faults of the current thread now. That is
+ * so while a BPF program reads the memory of the process. This program must not run then: the other
+ * one may be using the state of the thread.
+ */
+static __always_inline bool is_refused(void)
+{
+	struct task_struct___kernel *task = (void *)bpf_get_current_task();
+	__s32 disabled = 0;
+
+	/* The read itself counts as one. */
+	return READ_KERNEL(disabled, task->pagefault_disabled) || disabled > 1;
+}
+
+/*
+ * user_registers returns the registers with which the current thread entered the kernel. They are
+ * at the end of its stack there.
+ */
+static __always_inline struct pt_regs *user_registers(void)
+{
+	struct task_struct___kernel *task;
+	void *stack = NULL;
+
+	if (cfg_task_regs)
+		return bpf_task_pt_regs(bpf_get_current_task_btf());
+	task = (void *)bpf_get_current_task();
+	READ_KERNEL(stack, task->stack);
+	return stack + cfg_kernel_stack - sizeof(struct pt_regs);
+}
+
+/*
+ * user_stack returns the hash of the stack of the thread's program. The innermost frame is the
+ * instruction that it is at, written as a return address: one more.
+ */
+static __always_inline __u64 user_stack(struct thread *t, struct pt_regs *regs)
+{
+	__u64 pc = 0, fp = 0, sp = 0;
+
+	if (!cfg_depth)
+		return 0;
+	READ_KERNEL(pc, regs->KERNEL_PC);
+	READ_KERNEL(fp, regs->KERNEL_FP);
+	READ_KERNEL(sp, regs->KERNEL_SP);
+	if (!pc || !sp)
+		return 0; /* a thread that the kernel runs for the process */
+	return record_stack(regs, t, (word)pc + 1, (word)fp, (word)sp);
+}
+
+/* emit_area sends that the kernel found room for a mapping. */
+static __always_inline void emit_area(struct thread *t, struct move_event *area, __u64 stack)
+{
+	struct move_event *e;
+	void *ring;
+
+	e = reserve(&ring, sizeof(*e));
+	if (unlikely(!e)) {
+		lose(LOSS_RING_FULL);
+		return;
+	}
+	e->old = area->old;
+	e->entry_time = area->entry_time;
+	fill_event(&e->event, t, RECORD_AREA, area->event.head.function, area->event.addr,
+		   area->event.size, stack);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/*
+ * describe_area fills in what a system call makes an area for, and reports whether it is a mapping.
+ */
+static __always_inline bool describe_area(struct move_event *area, struct pt_regs *regs)
+{
+	__u64 number = 0, flags = 0;
+
+	READ_KERNEL(number, regs->CALL_NUMBER);
+	if (number == CALL_MREMAP) {
+		READ_KERNEL(area->old, regs->CALL_FIRST);
+		READ_KERNEL(area->entry_time, regs->CALL_SECOND);
+		area->old = (word)area->old;
+		area->entry_time = (word)area->entry_time;
+		return true;
+	}
+	if (number != CALL_MMAP)
+		return false;
+	READ_KERNEL(flags, regs->CALL_FLAGS);
+	if (flags & MAP_POPULATE)
+		area->event.head.function = 1;
+	return true;
+}
+
+#endif

@@ -1,0 +1,28 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"rtrace-bpf/tracer/host"
+)
+
+// checkFaults returns an error if page faults cannot be recorded with the other options.
+func (o *Options) checkFaults() error {
+	switch {
+	case runtime.GOARCH != "amd64":
+		return fmt.Errorf("page faults: %w: they are recorded on x86-64 only", host.ErrUnsupported)
+	case !o.NoMemory || len(o.Modules) > 0:
+		return errors.New("resident memory is recorded alone, without other resources")
+	case o.Functions.Any():
+		return errors.New("resident memory is recorded without calls of functions")
+	case o.Buffer == BufferPerf:
+		return errors.New("page faults need ring buffers")
+	case o.Unwind == UnwindHelper:
+		return errors.New("the kernel's own walker does not find the stacks of page faults")
+	case o.MaxRate > 0:
+		return errors.New("recording of page faults does not pause at a rate of calls")
+	}
+	return nil
+}
