@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/rss"
@@ -34,13 +36,15 @@ func leaksCommand() command {
 				"are young. It does so in two cases. First, at least 100 blocks from before the recording were freed in it, and these are at least half as many as the " +
 				"live blocks. Second, more than half of the live blocks are younger than the usual lifetime. That is the time within which 99 of 100 freed blocks were " +
 				"freed, rounded up to 1, 3, 10, 30 and so on. It is known if at least 100 blocks were freed.\n\n" +
-				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
-				"its source file and line.\n\n" +
+				"Blocks are added up by the line that allocated them, or without debugging information by function. --by stack prints whole stacks. Wrappers such as operator " +
+				"new, containers' functions and xmalloc are left out where a stack begins; see Names. The ten largest groups are printed, or all with --all or --top 0.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "all"}, cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
-				{Does: "show the largest leaks, with names", Command: "rtrace leaks --top 10 rtrace-raw-4711-0"},
+				{Does: "show the largest leaks", Command: "rtrace leaks rtrace-raw-4711-0"},
+				{Does: "show the stacks of the five largest", Command: "rtrace leaks --by stack --top 5 rtrace-raw-4711-0"},
+				{Does: "leave out known leaks", Command: "rtrace leaks --suppressions lsan.supp rtrace-raw-4711-0"},
 				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks --by function --min-age 10m rtrace-raw-4711-0"},
 				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
@@ -50,9 +54,11 @@ func leaksCommand() command {
 		setup: func(f *flags) runFunc {
 			o := new(leaksOptions)
 			what := f.group("What to print")
-			o.addGroups(what, sites.ByStack)
+			o.addGroups(what, sites.ByLine)
+			o.flags = what
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
 			what.BoolVar(&o.all, "all", false, "print all call sites, each with its verdict, also if some of them grow")
+			what.StringArrayVar(&o.suppressed, "suppressions", nil, "leave out blocks whose stacks match a rule in `FILE`, in the syntax of LeakSanitizer or valgrind; may be repeated")
 			what.BoolVar(&o.unknown, "unknown", false, "print the unknown blocks instead of the live ones; see Counting")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time such as 10s or 5m, or a number of calls")
@@ -76,9 +82,12 @@ type leaksOptions struct {
 	minSize groups.Size
 	minAge  string
 	json    bool
+	flags   *pflag.FlagSet
 
-	events uint64        // --min-age in calls
-	age    time.Duration // --min-age in time
+	suppressed   []string // names of files
+	suppressions *suppressions
+	events       uint64        // --min-age in calls
+	age          time.Duration // --min-age in time
 }
 
 // judged reports whether the groups consist of call sites, which have verdicts.
@@ -88,9 +97,15 @@ func (o *leaksOptions) judged() bool {
 
 // check checks flags whose values need more than parsing.
 func (o *leaksOptions) check() error {
+	if o.flags.Changed("max-stack") && !o.flags.Changed("by") {
+		o.by = sites.ByStack.String()
+	}
 	err := o.readGroups()
 	if err == nil {
 		err = o.window.check()
+	}
+	if err == nil {
+		o.suppressions, err = o.readSuppressions()
 	}
 	if err != nil || o.minAge == "" {
 		return err
@@ -149,6 +164,7 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}
+	o.suppressions.resolve(&o.names, resolver)
 	grouping := o.grouping(resolver)
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
@@ -171,6 +187,7 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 		}
 		if rec.Kind != trace.KindCall {
 			resolver.Observe(&rec)
+			o.suppressions.observe(&rec)
 		} else if rec.Call.Op == trace.OpAlloc {
 			inside := kept.Ordinal() > calls.window.before && calls.window.inContext(&rec)
 			r.add(&rec, inside, kept.Unknown())
