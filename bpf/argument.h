@@ -42,21 +42,37 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 place, __u64 sl
 
 #endif
 
-/*
- * keep_argument keeps the additional argument of a call. Of a product, one factor is enough if it
- * is not 0 and fits.
- */
-static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, __u64 site,
-					  __u64 slot)
+/* size_argument returns the requested bytes of a call, at the entry of the function. */
+static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
 {
-	__u64 value, size;
+	__u64 size = argument(ctx, SITE_SIZE_REG(site), slot), count, limit;
 
+	if (SITE_COUNT_REG(site) == NO_REG)
+		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
+	if (cfg_args && SITE_ALIGNMENT(site))
+		return size;
+	count = argument(ctx, SITE_COUNT_REG(site), slot);
+	if (!count)
+		return 0;
+	limit = (word)~0ULL / count;
+	/* Keeps clang from using a 128-bit multiplication, which BPF lacks. */
+	asm volatile("" : "+r"(limit));
+	if (size > limit)
+		return ~0ULL; /* the allocator refuses it too */
+	return size * count;
+}
+
+/*
+ * keep_values keeps the additional argument of a call: value, or size where that is a factor and
+ * value does not fit. Of a product, one factor is enough if it is not 0 and fits.
+ */
+static __always_inline void keep_values(struct call *c, __u64 site, __u64 size, __u64 value)
+{
 	if (!cfg_args)
 		return;
 	c->argument_kind = ARGUMENT_NOTHING;
 	if (SITE_COUNT_REG(site) == NO_REG)
 		return;
-	value = argument(ctx, SITE_COUNT_REG(site), slot);
 	if (SITE_ALIGNMENT(site)) {
 		if (value >> 32)
 			return;
@@ -64,13 +80,21 @@ static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, _
 	} else if (value && !(value >> 32)) {
 		c->argument_kind = ARGUMENT_COUNT;
 	} else {
-		size = argument(ctx, SITE_SIZE_REG(site), slot);
 		if (size >> 32 || (value && !size))
 			return;
 		c->argument_kind = ARGUMENT_ELEMENT;
 		value = size;
 	}
 	c->argument = value;
+}
+
+/* keep_argument keeps the additional argument of a call, at the function's entry. */
+static __always_inline void keep_argument(struct pt_regs *ctx, struct call *c, __u64 site,
+					  __u64 slot)
+{
+	if (cfg_args)
+		keep_values(c, site, argument(ctx, SITE_SIZE_REG(site), slot),
+			    argument(ctx, SITE_COUNT_REG(site), slot));
 }
 
 #endif

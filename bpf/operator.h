@@ -55,28 +55,38 @@ static __always_inline void note_operator(struct pt_regs *ctx, struct operator_n
 	if (!o->slot || o->used_at || !is_made_by(o, slot, caller))
 		o->function = SITE_FUNCTION(site);
 	o->slot = slot;
-	o->caller = caller;
+	/* One that ends in no jump makes its call from a frame of its own. */
+	o->caller = SITE_TAIL_CALLS(site) ? caller : 0;
 	o->start = REG_PC(ctx) - SITE_OFFSET(site);
 	o->length = SITE_LENGTH(site);
 	o->used_at = 0;
 }
 
 /*
- * named returns the function that a call of the allocator counts as: the operator that made it,
- * or its own. An operator that has called, and not jumped, repeats a failed call from the same
+ * named_by returns the function that a call of the allocator counts as: the operator that made
+ * it, or its own. An operator that has called, and not jumped, repeats a failed call from the same
  * frame after the new_handler.
  */
-static __always_inline __u16 named(struct pt_regs *ctx, struct operator_note *o, __u64 slot,
-				   __u16 function)
+static __always_inline __u16 named_by(struct operator_note *o, __u64 slot, __u64 caller,
+				      __u16 function)
 {
 	if (likely(slot > o->slot))
 		return function;
 	if (o->used_at && (o->used_at != (__u32)slot || slot == o->slot))
 		return function;
-	if (!is_made_by(o, slot, return_address(ctx, slot)))
+	if (!is_made_by(o, slot, caller))
 		return function;
 	o->used_at = slot;
 	return o->function;
+}
+
+/* named is named_by at the entry of the function. */
+static __always_inline __u16 named(struct pt_regs *ctx, struct operator_note *o, __u64 slot,
+				   __u16 function)
+{
+	if (likely(slot > o->slot))
+		return function;
+	return named_by(o, slot, return_address(ctx, slot), function);
 }
 
 /* operate is at the entries of C++ operators that end in another function. */

@@ -38,12 +38,19 @@ static __always_inline void describe(struct raw_stack *raw, int range, __u64 add
 enum raw_purpose {
 	RAW_CHECK, /* to check the result of the programs */
 	RAW_LATE, /* the programs had no table yet for some of its code */
+	RAW_INSIDE = 8, /* added to one of them: the registers are those inside the function */
 };
 
 struct raw_request {
 	__u64 hash, pc, sp;
 	enum raw_purpose purpose;
 };
+
+/* bottom returns where the part of the stack begins that is needed. */
+static __always_inline __u64 bottom(struct thread *t, struct raw_request *r)
+{
+	return t->inside ? t->inside : r->sp;
+}
 
 /*
  * send_bytes sends the registers and size bytes of stack; half of them come from the place of a
@@ -53,7 +60,7 @@ static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, st
 				       __u32 size)
 {
 	struct raw_stack *raw = NULL;
-	__u64 other = t->walk.other_sp;
+	__u64 other = t->walk.other_sp, from = bottom(t, r);
 	void *ring = cpu_ring();
 
 	if (ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < cfg_wake_at * 2 / RAW_SHARE)
@@ -62,18 +69,18 @@ static __always_inline bool send_bytes(struct pt_regs *ctx, struct thread *t, st
 		return false;
 	raw->head.tid = t->tid;
 	raw->head.kind = RECORD_RAW;
-	raw->head.function = r->purpose;
+	raw->head.function = t->inside ? r->purpose | RAW_INSIDE : r->purpose;
 	raw->head.argument_kind = ARGUMENT_NOTHING;
 	raw->hash = r->hash;
 	raw->pc = r->pc;
 	raw->sp = r->sp;
 	bpf_probe_read_kernel(&raw->regs, sizeof(raw->regs), ctx);
 	if (other) {
-		describe(raw, 0, r->sp, 0, copy_pages(raw->data, r->sp, size / PAGE / 2));
+		describe(raw, 0, from, 0, copy_pages(raw->data, from, size / PAGE / 2));
 		describe(raw, 1, other, size / 2,
 			 copy_pages(raw->data + size / 2, other, size / PAGE / 2));
 	} else {
-		describe(raw, 0, r->sp, 0, copy_pages(raw->data, r->sp, size / PAGE));
+		describe(raw, 0, from, 0, copy_pages(raw->data, from, size / PAGE));
 		describe(raw, 1, 0, 0, 0);
 	}
 	raw->head.time = bpf_ktime_get_ns();
@@ -92,7 +99,7 @@ static __noinline bool send_raw(struct pt_regs *ctx, struct thread *t, struct ra
 	span = t->walk.sp - r->sp;
 	if (span < t->window.length)
 		span = t->window.length;
-	span += r->sp & (PAGE - 1);
+	span += r->sp - (bottom(t, r) & ~(__u64)(PAGE - 1));
 	if (t->walk.other_sp || span > RAW_BYTES / 4)
 		return send_bytes(ctx, t, r, RAW_BYTES);
 	if (span > RAW_BYTES / 8 || r->purpose == RAW_LATE)

@@ -24,6 +24,7 @@ enum record_kind {
 	RECORD_RAW, /* struct raw_stack: what a stack was unwound from */
 	RECORD_GROWTH, /* struct event: the allocator got size bytes at addr from the system */
 	RECORD_CALL_STACK, /* struct event: stack of a function's call with its return address at addr */
+	RECORD_SITE_DIFFERS, /* struct move_event: see report_difference in check.h */
 	RECORD_FAULT, /* struct event: a page fault at addr; size is 1 if a page was there */
 	/*
 	 * struct move_event: a mapping is made within size bytes at addr. If entry_time is not 0, as
@@ -164,7 +165,7 @@ enum operation {
 /* At entries bit 39 means: the function's return instructions are probed, because it may throw. */
 #define SITE_EXITS(s) ((__u32)((s) >> 39) & 1)
 
-/* C++ operators: 40-46 bytes from the entry to the site, 47-62 length of the code. */
+/* C++ operators: 37 may end in a jump to another function, 40-46 bytes from the entry to the site, 47-62 length of the code. */
 #define SITE_OFFSET(s) ((s) >> 40 & 0x7f)
 #define SITE_LENGTH(s) ((__u16)((s) >> 47))
 
@@ -206,6 +207,8 @@ enum work_kind {
 	WORK_UNCHECKED, /* raw stacks that found no room in the ring */
 	WORK_HIT, /* probes that were hit, except return probes */
 	WORK_RETURN, /* return probes that were hit */
+	WORK_COMPARED, /* calls whose report was compared with their return: see check.h */
+	WORK_DIFFER, /* those of them that differ */
 	WORK_BEGAN, /* when the program that is being timed began; 0: none is */
 	WORK_TIME, /* nanoseconds of the timed programs: see TIMED_OF */
 	WORK_COUNT,

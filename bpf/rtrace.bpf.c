@@ -16,6 +16,7 @@
 #include "kernel_stack.h"
 #include "nested.h"
 #include "operator.h"
+#include "pass.h"
 #include "site.h"
 #include "stack.h"
 
@@ -36,26 +37,8 @@ const enum stack_end *unused_stack_end __attribute__((unused));
 const enum loss *unused_loss __attribute__((unused));
 const enum argument_kind *unused_argument_kind __attribute__((unused));
 const enum operation *unused_operation __attribute__((unused));
+const enum pass_role *unused_pass_role __attribute__((unused));
 const enum site_program *unused_site_program __attribute__((unused));
-
-static __always_inline __u64 size_argument(struct pt_regs *ctx, __u64 site, __u64 slot)
-{
-	__u64 size = argument(ctx, SITE_SIZE_REG(site), slot), count, limit;
-
-	if (SITE_COUNT_REG(site) == NO_REG)
-		return SITE_OVERFLOW_FLAG(site) && REG_OVERFLOW(ctx) ? ~0ULL : size;
-	if (cfg_args && SITE_ALIGNMENT(site))
-		return size;
-	count = argument(ctx, SITE_COUNT_REG(site), slot);
-	if (!count)
-		return 0;
-	limit = (word)~0ULL / count;
-	/* Keeps clang from using a 128-bit multiplication, which BPF lacks. */
-	asm volatile("" : "+r"(limit));
-	if (size > limit)
-		return ~0ULL; /* the allocator refuses it too */
-	return size * count;
-}
 
 /* open_call adds a call that stays open until its return is seen. */
 static __always_inline struct call *open_call(struct thread *t, __u64 site, __u64 slot)

@@ -14,6 +14,8 @@ enum site_program {
 	SITE_GROW,
 	SITE_GROWN,
 	SITE_OPERATE,
+	SITE_PASS,
+	SITE_EXPECT,
 };
 
 /*
@@ -29,7 +31,7 @@ struct {
 	__type(value, __u64);
 } sites SEC(".maps");
 
-#define SITE_KEY(place, program) ((place) << 2 | (program))
+#define SITE_KEY(place, program) ((place) << 3 | (program))
 #define SITE_DISTANCE (1ULL << 63) /* in a key: it consists of the distance */
 #define SITE_TEXT_SHIFT 60 /* in such a key: the number of the text */
 
@@ -55,9 +57,12 @@ static __always_inline __u64 *site_at(__u32 pid, __u64 pc, __u64 program)
 	return bpf_map_lookup_elem(&sites, &key);
 }
 
-/* find_site finds the packed site that was hit. Without it nothing is known about the call. */
-static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
-				      enum site_program program, __u64 *site)
+/*
+ * find_site_of finds the packed site that process pid has hit. Without it nothing is known about
+ * the call.
+ */
+static __always_inline bool find_site_of(struct pt_regs *ctx, __u32 pid, enum site_program program,
+					 __u64 *site)
 {
 	__u64 *found;
 
@@ -65,13 +70,19 @@ static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
 		*site = bpf_get_attach_cookie(ctx);
 		return true;
 	}
-	found = site_at(t->pid, REG_PC(ctx), program);
+	found = site_at(pid, REG_PC(ctx), program);
 	if (unlikely(!found)) {
 		lose(LOSS_ARGUMENT);
 		return false;
 	}
 	*site = *found;
 	return true;
+}
+
+static __always_inline bool find_site(struct pt_regs *ctx, struct thread *t,
+				      enum site_program program, __u64 *site)
+{
+	return find_site_of(ctx, t->pid, program, site);
 }
 
 #endif

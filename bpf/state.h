@@ -20,6 +20,7 @@ volatile const __u32 cfg_depth = 64; /* most frames of a stack, 0 for no stacks 
 volatile const __u32 cfg_unwind = UNWIND_AUTO;
 volatile const bool cfg_stack_cache = true; /* cached stacks are not unwound again */
 volatile const __u32 cfg_verify = 0; /* one in this many stacks is also sent raw */
+volatile const __u32 cfg_verify_sites = 0; /* one in this many calls is compared: see check.h */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 volatile const __u64 cfg_page_size = 4096;
 volatile const __u64 cfg_address_mask =
@@ -50,6 +51,16 @@ struct call {
 
 #define MAX_CALLS 8
 
+/* The arguments of a call whose block is not known yet: see pass.h. */
+struct note {
+	__u64 slot; /* where its return address is on the stack; 0: there is no call */
+	__u64 size;
+	__u32 argument;
+	__u32 argument_kind;
+};
+
+#define MAX_NOTES 4
+
 /* A call with which the allocator gets memory from the system. */
 struct growth {
 	__u64 slot; /* where its return address will be; 0: there is no call */
@@ -70,7 +81,7 @@ struct operator_note {
 	__u16 function; /* the outermost operator: the name */
 };
 
-#define WINDOW_BYTES (368 * sizeof(__u64))
+#define WINDOW_BYTES (352 * sizeof(__u64))
 #define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
@@ -146,7 +157,9 @@ struct thread {
 	struct call calls[MAX_CALLS];
 	struct growth growth;
 	struct operator_note new, delete;
+	struct note notes[MAX_NOTES];
 	/* Scratch. A program can be preempted, so it belongs to the thread. */
+	__u64 inside; /* stack pointer at a site inside a function whose stack is recorded, else 0 */
 	__u32 unverified; /* stacks since one was sent raw */
 	__u16 luck; /* grows if the stack cache helps */
 	__u16 turn; /* stacks without luck */
@@ -324,6 +337,8 @@ static __always_inline void forget_open(struct thread *t)
 	t->growth.slot = 0;
 	t->new.slot = 0;
 	t->delete.slot = 0;
+	for (int i = 0; i < MAX_NOTES; i++)
+		t->notes[i].slot = 0;
 }
 
 /*

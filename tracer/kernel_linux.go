@@ -141,7 +141,7 @@ func (k *kernel) countLosses() {
 	p := &k.programs
 	k.losses = &order.LossCounters{
 		Counters: p.Losses, Work: p.Work,
-		Programs: []*ebpf.Program{p.Enter, p.Leave, p.LeaveAt, p.HandOver, p.Grow, p.Grown, p.UserFault, p.AreaFound},
+		Programs: []*ebpf.Program{p.Enter, p.Leave, p.Pass, p.LeaveAt, p.HandOver, p.Grow, p.Grown, p.UserFault, p.AreaFound},
 		Activity: k.activity,
 	}
 	if f := k.probes.Functions; f != nil {

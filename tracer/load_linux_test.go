@@ -67,6 +67,9 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 			}{
 				{"enter", all.Enter},
 				{"leave", all.Leave},
+				{"pass", all.Pass},
+				{"expect", all.Expect},
+				{"compare", all.Compare},
 				{"operate", all.Operate},
 				{"leave_at", all.LeaveAt},
 				{"hand_over", all.HandOver},

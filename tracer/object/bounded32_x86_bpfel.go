@@ -24,6 +24,7 @@ const (
 	Bounded32MapRings              = "rings"
 	Bounded32MapRules              = "rules"
 	Bounded32MapSeenStacks         = "seen_stacks"
+	Bounded32MapSiteChecks         = "site_checks"
 	Bounded32MapSites              = "sites"
 	Bounded32MapSpaces             = "spaces"
 	Bounded32MapStackCache         = "stack_cache"
@@ -34,7 +35,9 @@ const (
 	Bounded32MapWork               = "work"
 	Bounded32ProgAreaFound         = "area_found"
 	Bounded32ProgCallStack         = "call_stack"
+	Bounded32ProgCompare           = "compare"
 	Bounded32ProgEnter             = "enter"
+	Bounded32ProgExpect            = "expect"
 	Bounded32ProgGrow              = "grow"
 	Bounded32ProgGrown             = "grown"
 	Bounded32ProgHandOver          = "hand_over"
@@ -44,6 +47,7 @@ const (
 	Bounded32ProgLeaveAt           = "leave_at"
 	Bounded32ProgMapsChanged       = "maps_changed"
 	Bounded32ProgOperate           = "operate"
+	Bounded32ProgPass              = "pass"
 	Bounded32ProgReturnedStack     = "returned_stack"
 	Bounded32ProgUserFault         = "user_fault"
 	Bounded32VarCfgAddressMask     = "cfg_address_mask"
@@ -66,6 +70,7 @@ const (
 	Bounded32VarCfgTaskStorage     = "cfg_task_storage"
 	Bounded32VarCfgUnwind          = "cfg_unwind"
 	Bounded32VarCfgVerify          = "cfg_verify"
+	Bounded32VarCfgVerifySites     = "cfg_verify_sites"
 	Bounded32VarCfgWakeAt          = "cfg_wake_at"
 	Bounded32VarEnabled            = "enabled"
 	Bounded32VarGaps               = "gaps"
@@ -77,6 +82,7 @@ const (
 	Bounded32VarUnusedMapping      = "unused_mapping"
 	Bounded32VarUnusedMoveEvent    = "unused_move_event"
 	Bounded32VarUnusedOperation    = "unused_operation"
+	Bounded32VarUnusedPassRole     = "unused_pass_role"
 	Bounded32VarUnusedRawPurpose   = "unused_raw_purpose"
 	Bounded32VarUnusedRawStack     = "unused_raw_stack"
 	Bounded32VarUnusedRecordKind   = "unused_record_kind"
@@ -132,7 +138,9 @@ type Bounded32Specs struct {
 type Bounded32ProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
@@ -142,6 +150,7 @@ type Bounded32ProgramSpecs struct {
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
@@ -158,6 +167,7 @@ type Bounded32MapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Rules         *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
 	Sites         *ebpf.MapSpec `ebpf:"sites"`
 	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
 	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
@@ -192,6 +202,7 @@ type Bounded32VariableSpecs struct {
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -203,6 +214,7 @@ type Bounded32VariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -242,6 +254,7 @@ type Bounded32Maps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Rules         *ebpf.Map `ebpf:"rules"`
 	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
 	Sites         *ebpf.Map `ebpf:"sites"`
 	Spaces        *ebpf.Map `ebpf:"spaces"`
 	StackCache    *ebpf.Map `ebpf:"stack_cache"`
@@ -262,6 +275,7 @@ func (m *Bounded32Maps) Close() error {
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -297,6 +311,7 @@ type Bounded32Variables struct {
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -308,6 +323,7 @@ type Bounded32Variables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -325,7 +341,9 @@ type Bounded32Variables struct {
 type Bounded32Programs struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
@@ -335,6 +353,7 @@ type Bounded32Programs struct {
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
@@ -343,7 +362,9 @@ func (p *Bounded32Programs) Close() error {
 	return _Bounded32Close(
 		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
@@ -353,6 +374,7 @@ func (p *Bounded32Programs) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
 		p.UserFault,
 	)

@@ -24,6 +24,7 @@ const (
 	BoundedMapRings              = "rings"
 	BoundedMapRules              = "rules"
 	BoundedMapSeenStacks         = "seen_stacks"
+	BoundedMapSiteChecks         = "site_checks"
 	BoundedMapSites              = "sites"
 	BoundedMapSpaces             = "spaces"
 	BoundedMapStackCache         = "stack_cache"
@@ -34,7 +35,9 @@ const (
 	BoundedMapWork               = "work"
 	BoundedProgAreaFound         = "area_found"
 	BoundedProgCallStack         = "call_stack"
+	BoundedProgCompare           = "compare"
 	BoundedProgEnter             = "enter"
+	BoundedProgExpect            = "expect"
 	BoundedProgGrow              = "grow"
 	BoundedProgGrown             = "grown"
 	BoundedProgHandOver          = "hand_over"
@@ -44,6 +47,7 @@ const (
 	BoundedProgLeaveAt           = "leave_at"
 	BoundedProgMapsChanged       = "maps_changed"
 	BoundedProgOperate           = "operate"
+	BoundedProgPass              = "pass"
 	BoundedProgReturnedStack     = "returned_stack"
 	BoundedProgUserFault         = "user_fault"
 	BoundedVarCfgAddressMask     = "cfg_address_mask"
@@ -66,6 +70,7 @@ const (
 	BoundedVarCfgTaskStorage     = "cfg_task_storage"
 	BoundedVarCfgUnwind          = "cfg_unwind"
 	BoundedVarCfgVerify          = "cfg_verify"
+	BoundedVarCfgVerifySites     = "cfg_verify_sites"
 	BoundedVarCfgWakeAt          = "cfg_wake_at"
 	BoundedVarEnabled            = "enabled"
 	BoundedVarGaps               = "gaps"
@@ -77,6 +82,7 @@ const (
 	BoundedVarUnusedMapping      = "unused_mapping"
 	BoundedVarUnusedMoveEvent    = "unused_move_event"
 	BoundedVarUnusedOperation    = "unused_operation"
+	BoundedVarUnusedPassRole     = "unused_pass_role"
 	BoundedVarUnusedRawPurpose   = "unused_raw_purpose"
 	BoundedVarUnusedRawStack     = "unused_raw_stack"
 	BoundedVarUnusedRecordKind   = "unused_record_kind"
@@ -132,7 +138,9 @@ type BoundedSpecs struct {
 type BoundedProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
@@ -142,6 +150,7 @@ type BoundedProgramSpecs struct {
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
@@ -158,6 +167,7 @@ type BoundedMapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Rules         *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
 	Sites         *ebpf.MapSpec `ebpf:"sites"`
 	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
 	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
@@ -192,6 +202,7 @@ type BoundedVariableSpecs struct {
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -203,6 +214,7 @@ type BoundedVariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -242,6 +254,7 @@ type BoundedMaps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Rules         *ebpf.Map `ebpf:"rules"`
 	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
 	Sites         *ebpf.Map `ebpf:"sites"`
 	Spaces        *ebpf.Map `ebpf:"spaces"`
 	StackCache    *ebpf.Map `ebpf:"stack_cache"`
@@ -262,6 +275,7 @@ func (m *BoundedMaps) Close() error {
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -297,6 +311,7 @@ type BoundedVariables struct {
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -308,6 +323,7 @@ type BoundedVariables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -325,7 +341,9 @@ type BoundedVariables struct {
 type BoundedPrograms struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
@@ -335,6 +353,7 @@ type BoundedPrograms struct {
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
@@ -343,7 +362,9 @@ func (p *BoundedPrograms) Close() error {
 	return _BoundedClose(
 		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
@@ -353,6 +374,7 @@ func (p *BoundedPrograms) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
 		p.UserFault,
 	)

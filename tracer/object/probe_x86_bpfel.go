@@ -111,6 +111,14 @@ const (
 	ProbeOperationOPERATION_MREMAP    ProbeOperation = 8
 )
 
+type ProbePassRole uint32
+
+const (
+	ProbePassRolePASS_REPORT ProbePassRole = 0
+	ProbePassRolePASS_NOTE   ProbePassRole = 1
+	ProbePassRolePASS_FINISH ProbePassRole = 2
+)
+
 type ProbeProcess struct {
 	_      structs.HostLayout
 	Target ProbeTarget
@@ -124,8 +132,9 @@ type ProbeProcess struct {
 type ProbeRawPurpose uint32
 
 const (
-	ProbeRawPurposeRAW_CHECK ProbeRawPurpose = 0
-	ProbeRawPurposeRAW_LATE  ProbeRawPurpose = 1
+	ProbeRawPurposeRAW_CHECK  ProbeRawPurpose = 0
+	ProbeRawPurposeRAW_LATE   ProbeRawPurpose = 1
+	ProbeRawPurposeRAW_INSIDE ProbeRawPurpose = 8
 )
 
 type ProbeRawStack struct {
@@ -174,24 +183,41 @@ type ProbeRawStack struct {
 type ProbeRecordKind uint32
 
 const (
-	ProbeRecordKindRECORD_ALLOC       ProbeRecordKind = 1
-	ProbeRecordKindRECORD_FREE        ProbeRecordKind = 2
-	ProbeRecordKindRECORD_MOVE_ENTER  ProbeRecordKind = 3
-	ProbeRecordKindRECORD_MOVE        ProbeRecordKind = 4
-	ProbeRecordKindRECORD_MOVE_UNDONE ProbeRecordKind = 5
-	ProbeRecordKindRECORD_STACK       ProbeRecordKind = 6
-	ProbeRecordKindRECORD_MAPS        ProbeRecordKind = 7
-	ProbeRecordKindRECORD_RAW         ProbeRecordKind = 8
-	ProbeRecordKindRECORD_GROWTH      ProbeRecordKind = 9
-	ProbeRecordKindRECORD_CALL_STACK  ProbeRecordKind = 10
-	ProbeRecordKindRECORD_FAULT       ProbeRecordKind = 11
-	ProbeRecordKindRECORD_AREA        ProbeRecordKind = 12
+	ProbeRecordKindRECORD_ALLOC        ProbeRecordKind = 1
+	ProbeRecordKindRECORD_FREE         ProbeRecordKind = 2
+	ProbeRecordKindRECORD_MOVE_ENTER   ProbeRecordKind = 3
+	ProbeRecordKindRECORD_MOVE         ProbeRecordKind = 4
+	ProbeRecordKindRECORD_MOVE_UNDONE  ProbeRecordKind = 5
+	ProbeRecordKindRECORD_STACK        ProbeRecordKind = 6
+	ProbeRecordKindRECORD_MAPS         ProbeRecordKind = 7
+	ProbeRecordKindRECORD_RAW          ProbeRecordKind = 8
+	ProbeRecordKindRECORD_GROWTH       ProbeRecordKind = 9
+	ProbeRecordKindRECORD_CALL_STACK   ProbeRecordKind = 10
+	ProbeRecordKindRECORD_SITE_DIFFERS ProbeRecordKind = 11
+	ProbeRecordKindRECORD_FAULT        ProbeRecordKind = 12
+	ProbeRecordKindRECORD_AREA         ProbeRecordKind = 13
 )
 
 type ProbeRow struct {
 	_    structs.HostLayout
 	Pc   uint32
 	Rule uint32
+}
+
+type ProbeSiteCheck struct {
+	_                structs.HostLayout
+	Slot             uint64
+	Size             uint64
+	ReportedSize     uint64
+	Block            uint64
+	Pc               uint64
+	Argument         uint32
+	ReportedArgument uint32
+	Kind             uint16
+	ReportedKind     uint16
+	Reports          uint32
+	Gaps             uint32
+	Turn             uint32
 }
 
 type ProbeSiteProgram uint32
@@ -201,6 +227,8 @@ const (
 	ProbeSiteProgramSITE_GROW    ProbeSiteProgram = 1
 	ProbeSiteProgramSITE_GROWN   ProbeSiteProgram = 2
 	ProbeSiteProgramSITE_OPERATE ProbeSiteProgram = 3
+	ProbeSiteProgramSITE_PASS    ProbeSiteProgram = 4
+	ProbeSiteProgramSITE_EXPECT  ProbeSiteProgram = 5
 )
 
 type ProbeStackEnd uint32
@@ -294,6 +322,14 @@ type ProbeThread struct {
 		Length   uint16
 		Function uint16
 	}
+	Notes [4]struct {
+		_            structs.HostLayout
+		Slot         uint64
+		Size         uint64
+		Argument     uint32
+		ArgumentKind uint32
+	}
+	Inside     uint64
 	Unverified uint32
 	Luck       uint16
 	Turn       uint16
@@ -334,7 +370,7 @@ type ProbeThread struct {
 		Length uint32
 		Span   uint16
 		Beyond uint16
-		Words  [368]uint64
+		Words  [352]uint64
 	}
 	Stack ProbeStackRecord
 }
@@ -356,9 +392,11 @@ const (
 	ProbeWorkKindWORK_UNCHECKED ProbeWorkKind = 2
 	ProbeWorkKindWORK_HIT       ProbeWorkKind = 3
 	ProbeWorkKindWORK_RETURN    ProbeWorkKind = 4
-	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 5
-	ProbeWorkKindWORK_TIME      ProbeWorkKind = 6
-	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 7
+	ProbeWorkKindWORK_COMPARED  ProbeWorkKind = 5
+	ProbeWorkKindWORK_DIFFER    ProbeWorkKind = 6
+	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 7
+	ProbeWorkKindWORK_TIME      ProbeWorkKind = 8
+	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 9
 )
 
 // Names of all BPF objects in the ELF.
@@ -373,6 +411,7 @@ const (
 	ProbeMapRings              = "rings"
 	ProbeMapRules              = "rules"
 	ProbeMapSeenStacks         = "seen_stacks"
+	ProbeMapSiteChecks         = "site_checks"
 	ProbeMapSites              = "sites"
 	ProbeMapSpaces             = "spaces"
 	ProbeMapStackCache         = "stack_cache"
@@ -383,7 +422,9 @@ const (
 	ProbeMapWork               = "work"
 	ProbeProgAreaFound         = "area_found"
 	ProbeProgCallStack         = "call_stack"
+	ProbeProgCompare           = "compare"
 	ProbeProgEnter             = "enter"
+	ProbeProgExpect            = "expect"
 	ProbeProgGrow              = "grow"
 	ProbeProgGrown             = "grown"
 	ProbeProgHandOver          = "hand_over"
@@ -393,6 +434,7 @@ const (
 	ProbeProgLeaveAt           = "leave_at"
 	ProbeProgMapsChanged       = "maps_changed"
 	ProbeProgOperate           = "operate"
+	ProbeProgPass              = "pass"
 	ProbeProgReturnedStack     = "returned_stack"
 	ProbeProgUserFault         = "user_fault"
 	ProbeVarCfgAddressMask     = "cfg_address_mask"
@@ -415,6 +457,7 @@ const (
 	ProbeVarCfgTaskStorage     = "cfg_task_storage"
 	ProbeVarCfgUnwind          = "cfg_unwind"
 	ProbeVarCfgVerify          = "cfg_verify"
+	ProbeVarCfgVerifySites     = "cfg_verify_sites"
 	ProbeVarCfgWakeAt          = "cfg_wake_at"
 	ProbeVarEnabled            = "enabled"
 	ProbeVarGaps               = "gaps"
@@ -426,6 +469,7 @@ const (
 	ProbeVarUnusedMapping      = "unused_mapping"
 	ProbeVarUnusedMoveEvent    = "unused_move_event"
 	ProbeVarUnusedOperation    = "unused_operation"
+	ProbeVarUnusedPassRole     = "unused_pass_role"
 	ProbeVarUnusedRawPurpose   = "unused_raw_purpose"
 	ProbeVarUnusedRawStack     = "unused_raw_stack"
 	ProbeVarUnusedRecordKind   = "unused_record_kind"
@@ -481,7 +525,9 @@ type ProbeSpecs struct {
 type ProbeProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
+	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
+	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
 	Grown         *ebpf.ProgramSpec `ebpf:"grown"`
 	HandOver      *ebpf.ProgramSpec `ebpf:"hand_over"`
@@ -491,6 +537,7 @@ type ProbeProgramSpecs struct {
 	LeaveAt       *ebpf.ProgramSpec `ebpf:"leave_at"`
 	MapsChanged   *ebpf.ProgramSpec `ebpf:"maps_changed"`
 	Operate       *ebpf.ProgramSpec `ebpf:"operate"`
+	Pass          *ebpf.ProgramSpec `ebpf:"pass"`
 	ReturnedStack *ebpf.ProgramSpec `ebpf:"returned_stack"`
 	UserFault     *ebpf.ProgramSpec `ebpf:"user_fault"`
 }
@@ -507,6 +554,7 @@ type ProbeMapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Rules         *ebpf.MapSpec `ebpf:"rules"`
 	SeenStacks    *ebpf.MapSpec `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.MapSpec `ebpf:"site_checks"`
 	Sites         *ebpf.MapSpec `ebpf:"sites"`
 	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
 	StackCache    *ebpf.MapSpec `ebpf:"stack_cache"`
@@ -541,6 +589,7 @@ type ProbeVariableSpecs struct {
 	CfgTaskStorage     *ebpf.VariableSpec `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.VariableSpec `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
@@ -552,6 +601,7 @@ type ProbeVariableSpecs struct {
 	UnusedMapping      *ebpf.VariableSpec `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.VariableSpec `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.VariableSpec `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.VariableSpec `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.VariableSpec `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.VariableSpec `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -591,6 +641,7 @@ type ProbeMaps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Rules         *ebpf.Map `ebpf:"rules"`
 	SeenStacks    *ebpf.Map `ebpf:"seen_stacks"`
+	SiteChecks    *ebpf.Map `ebpf:"site_checks"`
 	Sites         *ebpf.Map `ebpf:"sites"`
 	Spaces        *ebpf.Map `ebpf:"spaces"`
 	StackCache    *ebpf.Map `ebpf:"stack_cache"`
@@ -611,6 +662,7 @@ func (m *ProbeMaps) Close() error {
 		m.Rings,
 		m.Rules,
 		m.SeenStacks,
+		m.SiteChecks,
 		m.Sites,
 		m.Spaces,
 		m.StackCache,
@@ -646,6 +698,7 @@ type ProbeVariables struct {
 	CfgTaskStorage     *ebpf.Variable `ebpf:"cfg_task_storage"`
 	CfgUnwind          *ebpf.Variable `ebpf:"cfg_unwind"`
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
+	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
@@ -657,6 +710,7 @@ type ProbeVariables struct {
 	UnusedMapping      *ebpf.Variable `ebpf:"unused_mapping"`
 	UnusedMoveEvent    *ebpf.Variable `ebpf:"unused_move_event"`
 	UnusedOperation    *ebpf.Variable `ebpf:"unused_operation"`
+	UnusedPassRole     *ebpf.Variable `ebpf:"unused_pass_role"`
 	UnusedRawPurpose   *ebpf.Variable `ebpf:"unused_raw_purpose"`
 	UnusedRawStack     *ebpf.Variable `ebpf:"unused_raw_stack"`
 	UnusedRecordKind   *ebpf.Variable `ebpf:"unused_record_kind"`
@@ -674,7 +728,9 @@ type ProbeVariables struct {
 type ProbePrograms struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
+	Compare       *ebpf.Program `ebpf:"compare"`
 	Enter         *ebpf.Program `ebpf:"enter"`
+	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
 	Grown         *ebpf.Program `ebpf:"grown"`
 	HandOver      *ebpf.Program `ebpf:"hand_over"`
@@ -684,6 +740,7 @@ type ProbePrograms struct {
 	LeaveAt       *ebpf.Program `ebpf:"leave_at"`
 	MapsChanged   *ebpf.Program `ebpf:"maps_changed"`
 	Operate       *ebpf.Program `ebpf:"operate"`
+	Pass          *ebpf.Program `ebpf:"pass"`
 	ReturnedStack *ebpf.Program `ebpf:"returned_stack"`
 	UserFault     *ebpf.Program `ebpf:"user_fault"`
 }
@@ -692,7 +749,9 @@ func (p *ProbePrograms) Close() error {
 	return _ProbeClose(
 		p.AreaFound,
 		p.CallStack,
+		p.Compare,
 		p.Enter,
+		p.Expect,
 		p.Grow,
 		p.Grown,
 		p.HandOver,
@@ -702,6 +761,7 @@ func (p *ProbePrograms) Close() error {
 		p.LeaveAt,
 		p.MapsChanged,
 		p.Operate,
+		p.Pass,
 		p.ReturnedStack,
 		p.UserFault,
 	)

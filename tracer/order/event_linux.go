@@ -23,6 +23,7 @@ const (
 	KindRaw        = uint8(object.ProbeRecordKindRECORD_RAW) // Addr numbers the raw stack from the start of the trace
 	KindGrowth     = uint8(object.ProbeRecordKindRECORD_GROWTH)
 	KindCallStack  = uint8(object.ProbeRecordKindRECORD_CALL_STACK)
+	KindDiffers    = uint8(object.ProbeRecordKindRECORD_SITE_DIFFERS) // Addr and Size are those of the call, Old and Entry those that the site at Stack reported, Argument times
 	KindFault      = uint8(object.ProbeRecordKindRECORD_FAULT)
 	KindArea       = uint8(object.ProbeRecordKindRECORD_AREA) // Old is where moved memory was, Entry its bytes
 	KindSide       = uint8(0x80)                              // Addr numbers the side from the start of the trace
@@ -88,14 +89,14 @@ func decode(b []byte, e *Event) bool {
 	e.PID = raw.Pid
 	e.Argument, e.ArgumentKind = raw.Argument, raw.Head.ArgumentKind
 	e.Old, e.Entry = 0, 0
-	if e.Kind == KindMove || e.Kind == KindArea {
+	if e.Kind == KindMove || e.Kind == KindArea || e.Kind == KindDiffers {
 		if len(b) < moveEventSize {
 			return false
 		}
 		move := (*object.ProbeMoveEvent)(unsafe.Pointer(unsafe.SliceData(b)))
 		e.Old, e.Entry = move.Old, move.EntryTime
 	}
-	return e.Kind >= KindAlloc && e.Kind <= kindMaps && e.Kind != kindStack || e.Kind == KindGrowth || e.Kind == KindCallStack || e.Kind == KindFault || e.Kind == KindArea
+	return e.Kind >= KindAlloc && e.Kind <= KindDiffers && e.Kind != kindStack && e.Kind != KindRaw || e.Kind == KindFault || e.Kind == KindArea
 }
 
 // decodeStack reads a stack; see isStack. It copies the frames, and the caller owns the
@@ -124,7 +125,9 @@ type RawStack struct {
 	ID     uint64              // the Addr of its event
 	Late   bool                // the programs had no unwind table for some of its code
 	Hash   uint64              // hash of the stack that the programs found; if Late, a number for this stack alone
-	Regs   reference.Registers // the registers after the function has returned
+	Inside bool                // the function has not returned yet: its frame is still there
+	Caller uint64              // its return address; a probe may have replaced it in the copy
+	Regs   reference.Registers // the registers after the function has returned; if Inside, those before
 	Ranges [probeRawRanges]MemoryRange
 }
 
@@ -144,8 +147,16 @@ func decodeRaw(b []byte, m *process.Machine, s *RawStack) bool {
 	// The ring contains only the data that was copied: see decodeStack.
 	var raw object.ProbeRawStack
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), rawHeadSize), b)
-	s.Hash, s.Regs = raw.Hash, m.Registers(&raw)
-	s.Late = raw.Head.Function == uint16(object.ProbeRawPurposeRAW_LATE)
+	purpose := object.ProbeRawPurpose(raw.Head.Function)
+	s.Hash, s.Caller = raw.Hash, raw.Pc
+	if s.Inside = purpose&object.ProbeRawPurposeRAW_INSIDE != 0; s.Inside {
+		if m.StayInside == nil {
+			return false
+		}
+		m.StayInside(&raw)
+	}
+	s.Regs = m.Registers(&raw)
+	s.Late = purpose&^object.ProbeRawPurposeRAW_INSIDE == object.ProbeRawPurposeRAW_LATE
 	data := b[rawHeadSize:]
 	for i, n := range raw.Length {
 		end := uint64(raw.At[i]) + uint64(n)

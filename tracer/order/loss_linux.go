@@ -100,6 +100,8 @@ func (c *LossCounters) Grown() ([LossCount]uint64, error) {
 type Work struct {
 	Walks     uint64 // stacks that were not in the stack cache
 	Searches  uint64 // addresses whose rule was not in the rule cache
+	Compared  uint64 // calls that VerifySites compared
+	Differ    uint64 // those of them that were not recorded as they were made
 	Unchecked uint64 // stacks that VerifyUnwind did not check because the ring was too full
 }
 
@@ -112,6 +114,7 @@ func (c *LossCounters) Done() (Work, error) {
 	return Work{
 		Walks: n[object.ProbeWorkKindWORK_WALK], Searches: n[object.ProbeWorkKindWORK_SEARCH],
 		Unchecked: n[object.ProbeWorkKindWORK_UNCHECKED],
+		Compared:  n[object.ProbeWorkKindWORK_COMPARED], Differ: n[object.ProbeWorkKindWORK_DIFFER],
 	}, nil
 }
 

@@ -131,7 +131,7 @@ func functionsOf(allocators []Allocator, l *library, wholeArguments bool) []Func
 			byAddress[sym.Addr] = len(all)
 			sym.IFunc = l.file.IFunc(sym.Addr)
 			all = append(all, Function{
-				Name: name, row: r, Returns: r.returns() || wraps, symbol: sym,
+				Name: name, row: r, Returns: r.returns() || wraps, symbol: sym, known: a.dialect != nil,
 				optional: a.Prefix != "" || n >= len(MemoryModule), wraps: wraps,
 				calls: several && r.composed(), wholeArguments: wholeArguments,
 			})

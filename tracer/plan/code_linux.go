@@ -25,6 +25,10 @@ type code struct {
 	links    links
 	branches []site.Branch // branches that lead into the traced functions
 	free     uint64        // address of free, 0 if it is not traced
+	paths    struct {      // see pathImage
+		image *pathImage
+		err   error
+	}
 }
 
 // unread returns the code of a file of which nothing was read. read reads a segment.

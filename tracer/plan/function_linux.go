@@ -21,8 +21,10 @@ type Function struct {
 	row            *Row
 	symbol         symbol.Symbol // where it is in the file
 	ends           *ends         // nil unless its return instructions are probed
+	paths          paths         // the sites inside it, if they take the place of entry and return
 	optional       bool          // it can be left out if it cannot be probed
 	wholeArguments bool          // its events have all its arguments
+	known          bool          // it belongs to a known allocator
 	wraps          bool          // it may call the same function of another allocator
 	calls          bool          // it may call, by name, a function that another allocator serves
 	ambiguous      bool          // see leaveOutAmbiguous

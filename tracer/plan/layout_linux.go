@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"rtrace-bpf/tracer/object"
+	"rtrace-bpf/tracer/site/cover"
 )
 
 // Layout is the probes of allocators and of the dynamic loader, by the BPF program that they
@@ -14,6 +15,8 @@ import (
 type Layout struct {
 	Entries   []Probe // on the entries of allocators' functions, by their number
 	Returns   []Probe // return probes on the same sites
+	passes    []Probe // inside functions that allocate, in place of entry and return
+	checked   []Probe // on the entries of these functions, and with a return probe: Options.VerifySites
 	exits     []Probe // on the return instructions of operators
 	jumps     []Probe // on their jumps to traced functions
 	operators []Probe // on the operators that give their names
@@ -25,10 +28,14 @@ type Layout struct {
 
 // newLayout returns the layout of what was found in the allocators, and of the loader's
 // probes.
-func newLayout(m *Memory, loader []Probe) Layout {
+func newLayout(m *Memory, loader []Probe, verify bool) Layout {
 	l := Layout{internal: m.internal, Loader: loader}
 	for i := range m.Functions {
 		f := &m.Functions[i]
+		if f.paths.covered() {
+			l.addPaths(f, verify)
+			continue
+		}
 		l.Entries = append(l.Entries, f.Probe)
 		if f.Returns {
 			l.Returns = append(l.Returns, f.Probe)
@@ -50,6 +57,21 @@ func newLayout(m *Memory, loader []Probe) Layout {
 	return l
 }
 
+// addPaths adds the probes inside a function.
+func (l *Layout) addPaths(f *Function, verify bool) {
+	for i := range f.paths.sites {
+		s := &f.paths.sites[i]
+		if s.Role == cover.Return {
+			l.Entries, l.Returns = append(l.Entries, s.probe), append(l.Returns, s.probe)
+		} else {
+			l.passes = append(l.passes, s.probe)
+		}
+	}
+	if verify {
+		l.checked = append(l.checked, f.Probe)
+	}
+}
+
 // Placement is a BPF program and the probes that run it.
 type Placement struct {
 	Program *ebpf.Program
@@ -62,11 +84,14 @@ type Placement struct {
 // a return would count as lost.
 func (l *Layout) Placements(o *object.ProbeObjects) []Placement {
 	return []Placement{
+		{Program: o.Compare, Probes: l.checked, Ret: true},
 		{Program: o.Leave, Probes: l.Returns, Ret: true},
+		{Program: o.Pass, Probes: l.passes},
 		{Program: o.LeaveAt, Probes: l.exits},
 		{Program: o.HandOver, Probes: l.jumps},
 		{Program: o.InternalFree, Probes: l.internal},
 		{Program: o.Operate, Probes: l.operators},
+		{Program: o.Expect, Probes: l.checked},
 		{Program: o.Enter, Probes: l.Entries},
 		{Program: o.Grown, Probes: l.results},
 		{Program: o.Grow, Probes: l.calls},
@@ -99,6 +124,7 @@ func (l *Layout) unused(o *Options) []string {
 	for name, probes := range map[string][]Probe{
 		"leave": l.Returns, "leave_at": l.exits, "hand_over": l.jumps, "internal_free": l.internal,
 		"operate": l.operators, "grow": l.calls, "grown": l.results, "maps_changed": l.Loader,
+		"pass": l.passes, "expect": l.checked, "compare": l.checked,
 	} {
 		if len(probes) == 0 {
 			names = append(names, name)

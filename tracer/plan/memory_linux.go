@@ -173,6 +173,7 @@ func (s *memorySearch) chooseFunctions(lib *library) (*code, []Function, error) 
 		case err != nil:
 			return nil, nil, err
 		case !f.freesElsewhere():
+			c.choosePaths(&f, len(s.found.Functions), s.options)
 			s.found.Functions = append(s.found.Functions, f)
 		}
 	}

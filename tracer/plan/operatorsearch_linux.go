@@ -101,6 +101,9 @@ func (s *operatorSearch) add(c *code, operators []Function) {
 		}
 		op.Probe.Site = op.pack(number, c.machine.Word) |
 			uint64(op.Site.Offset)<<40 | min(op.symbol.Size, maxOperatorCode)<<47
+		if op.row.operation == opFree || c.jumpsAway(&op) {
+			op.Probe.Site |= 1 << 37
+		}
 		s.found.Operators = append(s.found.Operators, op)
 	}
 }

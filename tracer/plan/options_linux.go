@@ -113,6 +113,7 @@ type Options struct {
 	Depth        int       // most frames of a stack; 0: no stacks
 	BacktraceAll bool      // record stacks of frees, too
 	Unwind       Unwind    // how stacks are found
+	VerifySites  int       // compare one in N calls that are recorded inside a function with its entry and return; 0: none
 	VerifyUnwind int       // check one in N stacks with the unwinder in Go; 0: none
 	Args         bool      // record all arguments of allocators' calls
 	MinSize      uint64    // leave out blocks with fewer bytes, and their frees
@@ -149,6 +150,7 @@ type Options struct {
 	Mechanism host.Mechanism
 	State     State
 	Sites     Sites
+	Ways      Ways
 	Sideband  Sideband
 	Bounded   bool // use the programs for kernels without bpf_loop; stacks then have at most MaxBounded frames
 
@@ -193,6 +195,10 @@ func (o *Options) Check() error {
 		return fmt.Errorf("ring size %d is not a power of two from %d to %d", o.RingSize, MinRingSize, MaxRingSize)
 	case o.Unwind > UnwindNone:
 		return fmt.Errorf("unknown way %d to unwind", o.Unwind)
+	case o.VerifySites < 0:
+		return fmt.Errorf("cannot compare one in %d calls", o.VerifySites)
+	case o.VerifySites > 0 && o.Ways != WaysPaths:
+		return errors.New("only calls that are recorded inside a function can be compared")
 	case o.VerifyUnwind < 0:
 		return fmt.Errorf("cannot check one in %d stacks", o.VerifyUnwind)
 	case o.VerifyUnwind > 0 && (!o.Unwind.Tables() || o.Depth == 0):

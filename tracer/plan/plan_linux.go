@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/process"
@@ -78,7 +79,7 @@ func (p *Plan) decide() (err error) {
 	if len(loader) == 0 {
 		o.Logf("no dynamic loader: unmapped libraries are noticed late")
 	}
-	p.Layout = newLayout(&p.Memory, loader)
+	p.Layout = newLayout(&p.Memory, loader, o.VerifySites > 0)
 	return nil
 }
 
@@ -91,4 +92,19 @@ func (p *Plan) Close() error {
 	host.EndPreflight()
 	host.EndMeasuring()
 	return p.Target.Close()
+}
+
+// SiteName returns the name of the function, and the file and the address in it, of the site
+// inside a function that is at an address of the process; for messages.
+func (p *Plan) SiteName(addr uint64) string {
+	for i := range p.Memory.Functions {
+		for _, s := range p.Memory.Functions[i].paths.sites {
+			for _, t := range p.Target.Texts {
+				if t.File == s.probe.ID && addr-t.Code.Start == s.Addr-t.Base {
+					return fmt.Sprintf("%s of %s at %#x", p.Memory.Functions[i].Name, s.probe.Path, s.Addr)
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%#x", addr)
 }

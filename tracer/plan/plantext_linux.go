@@ -30,6 +30,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := writePaths(w, p.Memory.Functions, p.Target.Machine); err != nil {
+		return err
+	}
 	if err := writeOperators(w, p.Memory.Operators); err != nil {
 		return err
 	}
@@ -139,6 +142,8 @@ func stackText(o *Options) string {
 // probesText describes a function's probes.
 func probesText(f *Function) string {
 	switch {
+	case f.paths.covered():
+		return fmt.Sprintf("%d inside", len(f.paths.sites))
 	case f.Returns:
 		return "entry+return"
 	case f.ends != nil:

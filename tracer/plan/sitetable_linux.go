@@ -22,6 +22,8 @@ func (l *Layout) SiteTable() map[uint64]uint64 {
 	addSites(table, l.calls, object.ProbeSiteProgramSITE_GROW)
 	addSites(table, l.results, object.ProbeSiteProgramSITE_GROWN)
 	addSites(table, l.operators, object.ProbeSiteProgramSITE_OPERATE)
+	addSites(table, l.passes, object.ProbeSiteProgramSITE_PASS)
+	addSites(table, l.checked, object.ProbeSiteProgramSITE_EXPECT)
 	return table
 }
 
@@ -35,9 +37,9 @@ func addSites(table map[uint64]uint64, probes []Probe, program object.ProbeSiteP
 	}
 	for i := range probes {
 		place := probes[i].Distance & mask
-		key := place<<2 | uint64(program)
+		key := place<<3 | uint64(program)
 		if places[place] > 1 {
-			key = probes[i].Distance<<2 | uint64(program) | SiteDistance | uint64(probes[i].text)<<siteText
+			key = probes[i].Distance<<3 | uint64(program) | SiteDistance | uint64(probes[i].text)<<siteText
 		}
 		table[key] = probes[i].Site
 	}

@@ -22,17 +22,17 @@ func TestSiteTable(t *testing.T) {
 			{Call: Probe{Distance: 9*page + 0x30, Site: 5}, Result: Probe{Distance: 9*page + 0x34}},
 			{Call: Probe{Distance: 9*page + 0x34, Site: 6}, Result: Probe{Distance: 10*page + 0x34, Site: 7}},
 		},
-	}, nil)
+	}, nil, false)
 	const enter, grow, grown = 0, 1, 2
 	want := map[uint64]uint64{
-		0x10<<2 | enter:                          1,
-		(7*page+0x20)<<2 | enter | SiteDistance:  2,
-		(9*page+0x20)<<2 | enter | SiteDistance:  3,
-		0x30<<2 | enter:                          4,
-		0x30<<2 | grow:                           5,
-		0x34<<2 | grow:                           6,
-		(9*page+0x34)<<2 | grown | SiteDistance:  0,
-		(10*page+0x34)<<2 | grown | SiteDistance: 7,
+		0x10<<3 | enter:                          1,
+		(7*page+0x20)<<3 | enter | SiteDistance:  2,
+		(9*page+0x20)<<3 | enter | SiteDistance:  3,
+		0x30<<3 | enter:                          4,
+		0x30<<3 | grow:                           5,
+		0x34<<3 | grow:                           6,
+		(9*page+0x34)<<3 | grown | SiteDistance:  0,
+		(10*page+0x34)<<3 | grown | SiteDistance: 7,
 	}
 	if got := l.SiteTable(); !maps.Equal(got, want) {
 		t.Errorf("got  %#x\nwant %#x", got, want)

@@ -28,6 +28,9 @@ type Machine struct {
 	// Registers returns the registers of a raw stack by their DWARF numbers, with the
 	// values that they have after the probed function's return.
 	Registers func(raw *object.ProbeRawStack) reference.Registers
+	// StayInside makes Registers return the registers of the probed instruction instead, where
+	// there is a probe inside a function. It may be nil where there is none.
+	StayInside func(raw *object.ProbeRawStack)
 	// Whole and Bounded return the BPF programs; Bounded those for kernels without
 	// bpf_loop.
 	Whole, Bounded func() (*ebpf.CollectionSpec, error)

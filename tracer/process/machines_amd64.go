@@ -13,7 +13,8 @@ var Machines = []Machine{
 	{
 		ELF: elf.EM_X86_64, Arch: site.AMD64, Word: 8, Call: 5,
 		register: registerAMD64, Registers: registersAMD64,
-		Whole: object.LoadProbe, Bounded: object.LoadBounded,
+		StayInside: func(raw *object.ProbeRawStack) { raw.Pc, raw.Sp = raw.Regs.Rip, raw.Regs.Rsp },
+		Whole:      object.LoadProbe, Bounded: object.LoadBounded,
 		ArenaHeap: 64 << 20,
 	},
 	{

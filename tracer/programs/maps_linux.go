@@ -31,6 +31,7 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 		"cfg_depth":         uint32(o.Frames()),
 		"cfg_unwind":        o.Unwind.BPF(),
 		"cfg_verify":        uint32(o.VerifyUnwind),
+		"cfg_verify_sites":  uint32(o.VerifySites),
 		"cfg_stack_cache":   o.Unwind != plan.UnwindHelper && !o.Testing.NoStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),
@@ -67,6 +68,9 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	}
 	if from.Mechanisms.Sites == plan.SitesAddress {
 		spec.Maps["sites"].MaxEntries = max(1, uint32(len(from.Layout.SiteTable())))
+	}
+	if o.VerifySites > 0 {
+		spec.Maps["site_checks"].MaxEntries = plan.HashedThreads
 	}
 	if from.Mechanisms.Bounded || o.Frames() == 0 {
 		spec.Maps["stack_cache"].MaxEntries = 1

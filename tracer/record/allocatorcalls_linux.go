@@ -15,6 +15,7 @@ type allocatorCalls struct {
 	heads     *heads
 	blocks    liveBlocks
 	stats     *Stats
+	differs   differences // what Options.VerifySites found
 }
 
 func (a *allocatorCalls) alloc(e *order.Event, r *trace.Record) bool {

@@ -54,6 +54,7 @@ func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 	if options.VerifyUnwind > 0 {
 		s.stacks.verifier = &verifier{copies: s.stacks.copies, log: options.Warnf}
 	}
+	s.calls.differs = differences{warn: options.Warnf, plan: p}
 	s.begin(options, links.Baseline)
 	if options.Faults {
 		s.pages = &pages{calls: &s.calls, stacks: &s.stacks, out: &s.out}

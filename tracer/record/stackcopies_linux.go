@@ -75,11 +75,40 @@ func (c *copies) unwind(raw *order.RawStack) reference.Stack {
 	for _, r := range raw.Ranges {
 		memory = append(memory, reference.Raw{Addr: r.Start, Data: r.Data})
 	}
-	s := reference.Unwind(raw.Regs, append(memory, codeWords{c}), c, reference.Options{
+	o := reference.Options{
 		Machine: c.machine, Depth: c.depth, FramePointer: c.pointer, AddressBits: c.target.AddressBits,
-	})
+	}
+	if raw.Inside {
+		c.stayInside(raw, &o)
+	}
+	s := reference.Unwind(raw.Regs, append(memory, codeWords{c}), c, o)
+	if raw.Inside {
+		leave(raw, &s)
+	}
 	c.cut(&s)
 	return s
+}
+
+// stayInside changes o for a copy that was made inside the probed function: its frame is one
+// more, and a probe of somebody else may have replaced its return address.
+func (c *copies) stayInside(raw *order.RawStack, o *reference.Options) {
+	o.Depth++
+	o.Interrupted = true
+	first := true
+	o.Trampoline = func(uint64) (uint64, bool) {
+		was := first
+		first = false
+		return raw.Caller, was
+	}
+}
+
+// leave removes the frame of the probed function.
+func leave(raw *order.RawStack, s *reference.Stack) {
+	if len(s.Frames) > 1 {
+		s.Frames = s.Frames[1:]
+	} else {
+		s.Frames = []uint64{raw.Caller}
+	}
 }
 
 // cut ends a stack before a frame that is not code, or that is a return probe's stub,

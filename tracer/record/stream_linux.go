@@ -129,6 +129,8 @@ func (s *Stream) record(e *order.Event, r *trace.Record) bool {
 		return made
 	case order.KindCallStack:
 		s.resources.stack(e)
+	case order.KindDiffers:
+		s.calls.differs.report(e)
 	case order.KindFault:
 		s.pages.fault(e)
 	case order.KindArea:

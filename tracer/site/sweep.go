@@ -98,3 +98,29 @@ func (b *body) tailCalls(f *Function) []string {
 	}
 	return names
 }
+
+// Pointer is a jump or a call whose target is in a register or in memory.
+type Pointer struct {
+	From uint64 // address of the instruction
+	Slot uint64 // address of the pointer that it reads; 0 if that is unknown
+	Call bool
+}
+
+// Pointers returns the jumps and calls in code whose targets are not in the instruction, in the
+// order of their addresses; code is as for [Direct].
+func Pointers(arch Arch, code []byte, base uint64) []Pointer {
+	m, err := machineOf(Options{Arch: arch})
+	if err != nil {
+		return nil
+	}
+	var found []Pointer
+	for i := 0; i < len(code); {
+		pc := base + uint64(i)
+		in := m.decode(code[i:], pc)
+		if called := in.kind == call && !in.direct || in.kind == leave && in.calls; called || in.open {
+			found = append(found, Pointer{From: pc, Slot: in.slot, Call: called})
+		}
+		i += max(in.size, m.step())
+	}
+	return found
+}

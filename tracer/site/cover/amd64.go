@@ -27,6 +27,7 @@ var amd64Args = []location{rdi, rsi, rdx, rcx, 8, 9}
 func (amd64) arguments() []location  { return amd64Args }
 func (amd64) result() location       { return rax }
 func (amd64) stackPointer() location { return rsp }
+func (amd64) framePointer() location { return rbp }
 func (amd64) clobbered() locationSet { return setOf(rax, rcx, rdx, rsi, rdi, 8, 9, 10, 11) }
 func (amd64) passed() locationSet    { return amd64{}.clobbered() }
 func (amd64) readable() locationSet  { return locationSet{0xffff &^ (1 << rsp)} }

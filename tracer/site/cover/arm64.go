@@ -21,6 +21,7 @@ var arm64Args = []location{0, 1, 2, 3, 4, 5, 6, 7}
 func (arm64) arguments() []location  { return arm64Args }
 func (arm64) result() location       { return 0 }
 func (arm64) stackPointer() location { return spARM64 }
+func (arm64) framePointer() location { return 29 }
 func (arm64) clobbered() locationSet { return locationSet{1<<19 - 1 | 1<<linkARM64} }
 func (arm64) passed() locationSet    { return locationSet{1<<19 - 1} }
 func (arm64) readable() locationSet  { return locationSet{1<<29 - 1 - 1<<18} }

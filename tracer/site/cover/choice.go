@@ -33,6 +33,7 @@ type spot struct {
 	weight float64
 	depth  int64
 	args   []Place // nil if they are not all known
+	frame  Place   // see Site.Frame
 	price  int     // of a hit; 0 if no probe can sit here
 }
 
@@ -95,7 +96,7 @@ func (c *choice) survey() {
 				s.price = 0
 			}
 		}
-		s.args = c.places(s)
+		s.args, s.frame = c.places(s), c.frame(s)
 		c.index[pc] = len(c.spots)
 		c.spots = append(c.spots, s)
 	}
@@ -187,6 +188,16 @@ func (c *choice) placeOf(s *spot, l location) Place {
 	return Place{Reg: site.NoReg, Stack: true, Offset: int(l.offset() + s.depth)}
 }
 
+// frame returns where the caller's frame pointer is at s.
+func (c *choice) frame(s *spot) Place {
+	fp := c.machine.framePointer()
+	p, ok := c.place(s, value{kind: initial, loc: fp}, fp)
+	if !ok {
+		p.Reg = site.NoReg
+	}
+	return p
+}
+
 // block returns where the value is that calls at s return, if they take an edge that via selects. A call that
 // returns zero has a zero there.
 func (c *choice) block(s *spot, via func(e edge) bool) (Place, bool) {
@@ -228,7 +239,7 @@ func (c *choice) before(s *spot) (Site, int) {
 	if s.price == 0 || s.mayAbort() {
 		return Site{}, 0
 	}
-	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated}
+	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame}
 	block, ok := c.block(s, nil)
 	switch {
 	case ok && s.args != nil:
@@ -253,7 +264,7 @@ func (c *choice) on(s *spot, taken bool) (Site, int) {
 	if !ok {
 		return Site{}, 0
 	}
-	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Block: block, When: s.insn.when}
+	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Block: block, When: s.insn.when, Frame: s.frame}
 	if !taken {
 		x.When.Not = !x.When.Not
 	}
@@ -371,7 +382,7 @@ func (c *choice) notes(sites []Site) ([]Site, error) {
 		if side[2*i] && !side[2*i+1] {
 			notes = append(notes, Site{
 				Addr: s.pc, Insn: site.Text(c.image.Arch, c.image.at(s.pc), s.pc), Role: Note,
-				Args: s.args, StackAdjust: int(s.depth),
+				Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame,
 			})
 		}
 	}

@@ -109,6 +109,10 @@ type Site struct {
 	// Stepped is set if the kernel must single-step the instruction.
 	Stepped bool
 
+	// Frame is where the frame pointer of the caller is. If that is not known, it is the register
+	// [site.NoReg].
+	Frame Place
+
 	// StackAdjust is how many bytes the stack pointer is below its value at the function's entry.
 	StackAdjust int
 }
@@ -119,8 +123,9 @@ type Plan struct {
 	// HotTraps is how many breakpoints the call hits that takes the likelier side of each branch,
 	// and HotReturns how many of them have a return probe.
 	HotTraps, HotReturns int
-	// Calls holds the targets of the direct calls that a call can make, ascending. Opaque is set
-	// if it can also call through a pointer.
+	// Calls holds the targets of the direct calls that a call can make, ascending, except for
+	// calls that do not return and those after a Return site. Opaque is set if it can also call
+	// through a pointer.
 	Calls  []uint64
 	Opaque bool
 }

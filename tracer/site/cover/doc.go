@@ -18,5 +18,5 @@
 // the instruction, and the function keeps its entry and return probe.
 //
 // The package is pure: it takes bytes and addresses and does not use files, processes or BPF. The
-// tracer does not use it yet.
+// plans of a tracer are made with it (tracer/plan).
 package cover

@@ -13,6 +13,7 @@ type machine interface {
 	arguments() []location
 	result() location
 	stackPointer() location
+	framePointer() location
 	// clobbered returns the registers that a call may change.
 	clobbered() locationSet
 	// passed returns the registers whose values a call may read.

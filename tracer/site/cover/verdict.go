@@ -53,8 +53,9 @@ func (c *choice) describe(p *Plan) {
 		}
 	}
 	calls := map[uint64]bool{}
-	for _, n := range c.order {
+	for _, n := range c.beforeReturns(roles) {
 		switch {
+		case n.end == stops:
 		case n.insn.flow == call && n.insn.target == 0:
 			p.Opaque = true
 		case n.insn.flow == call:
@@ -66,6 +67,25 @@ func (c *choice) describe(p *Plan) {
 		}
 	}
 	p.Calls = slices.Sorted(maps.Keys(calls))
+}
+
+// beforeReturns returns the nodes that a call can reach without passing a Return site.
+func (c *choice) beforeReturns(roles map[uint64]Role) (reached []*node) {
+	seen := map[*node]bool{c.entry: true}
+	for queue := []*node{c.entry}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if role, ok := roles[n.pc]; ok && role == Return {
+			continue
+		}
+		reached = append(reached, n)
+		for _, e := range n.out {
+			if !seen[e.to] {
+				seen[e.to] = true
+				queue = append(queue, e.to)
+			}
+		}
+	}
+	return reached
 }
 
 // explain finds a path on which there can be no site, and returns the instruction that stopped

@@ -1,0 +1,83 @@
+package tracer
+
+import (
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/plan"
+)
+
+// byPaths returns options that record calls inside the functions, and compare each of them with
+// its entry and return.
+func byPaths(set func(o *plan.Options)) func(o *plan.Options) {
+	return func(o *plan.Options) {
+		set(o)
+		o.Ways, o.VerifySites = plan.WaysPaths, 1
+	}
+}
+
+// checkSites fails the test unless at least n calls were compared, and none differs.
+func checkSites(t *testing.T, r *recording, n uint64) {
+	t.Helper()
+	if w := r.tracer.Stats().Work; w.Compared < n || w.Differ != 0 {
+		t.Errorf("%d calls compared, %d differ; want at least %d and 0", w.Compared, w.Differ, n)
+	}
+}
+
+// Calls that are recorded inside malloc and calloc are those of the program's own log, for each
+// mechanism, with one thread and with several.
+func TestPathsOfEveryThread(t *testing.T) {
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "alloc")
+	sweep := testutil.Sweep(t)
+	for i, way := range ways(t) {
+		for _, threads := range []int{1, 8} {
+			if !sweep && (i > 0 || threads == 1) {
+				continue
+			}
+			t.Run(way.name+"-"+strconv.Itoa(threads), func(t *testing.T) {
+				r, report, records := traceRun(t, byPaths(way.set), program, strconv.Itoa(threads), strconv.Itoa(2000/threads), "log")
+				compare(t, records, report)
+				checkSites(t, r, 500)
+				if s := r.tracer.Stats(); s.LiveBlocks != threads || s.Unmatched != 0 {
+					t.Errorf("%d blocks live and %d frees unmatched, want %d and 0", s.LiveBlocks, s.Unmatched, threads)
+				}
+			})
+		}
+	}
+}
+
+// Each function with its failures and corner cases.
+func TestPathsOfEveryFunction(t *testing.T) {
+	testutil.NeedBPF(t)
+	program := testutil.Build(t, "every")
+	for _, args := range []bool{false, true} {
+		t.Run("args="+strconv.FormatBool(args), func(t *testing.T) {
+			r, report, records := traceRun(t, byPaths(func(o *plan.Options) { o.Args = args }), program)
+			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			checkSites(t, r, 1)
+		})
+	}
+}
+
+// A plan names the functions that have sites inside.
+func TestPathsArePlanned(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "alloc"), "1", "1")
+	child.Ready()
+	p, err := plan.New(plan.Options{PID: child.PID, Ways: plan.WaysPaths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for i := range p.Memory.Functions {
+		f := &p.Memory.Functions[i]
+		sites, why := f.Inside()
+		t.Logf("%s of %s: %d sites, %v", f.Name, filepath.Base(f.Probe.Path), sites, why)
+		if f.Name == "malloc" && sites == 0 {
+			t.Errorf("malloc has no sites: %v", why)
+		}
+	}
+}
