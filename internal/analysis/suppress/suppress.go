@@ -103,7 +103,7 @@ func (l *List) add(texts []string) error {
 			r.frames = append(r.frames, entry{kind[0], of})
 		case kind == "match-leak-kinds":
 		default:
-			return fmt.Errorf("%q is no frame; write fun:, obj:, src: or ...", text)
+			return fmt.Errorf("%q is no frame; write ... or fun:, obj: or src: and a pattern", text)
 		}
 	}
 	if len(r.frames) == 0 {
