@@ -198,7 +198,7 @@ func (p *Process) lookup(addr uint64) *frame {
 // describes.
 func traced(name, module string) *frame {
 	text := name
-	if !strings.Contains(text, "(") { // otherwise it contains parameters, and perhaps more after them
+	if !strings.ContainsAny(text, "( ") { // otherwise it contains parameters, or is no name of C
 		text += "()"
 	}
 	if module != "" {
