@@ -157,14 +157,14 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 func (p *profileFlags) read(
 	ctx context.Context, in *input, file string, format *profileFormat, open func(stacks.Options) profileSink, warn func(error),
 ) (about stacks.Profile, err error) {
-	head := &headReader{src: in}
-	calls := newCallReader(head, p.resource)
-	calls.window = p.window.open()
 	resolver, err := p.names.open(ctx, warn)
 	if err != nil {
 		return stacks.Profile{}, err
 	}
 	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	head := &headReader{src: &introducer{in, resolver}}
+	calls := newCallReader(head, p.resource)
+	calls.window = p.window.open()
 	p.observeLate(ctx, resolver, in, file)
 	locator := newLocator(&p.names, resolver)
 	sink := open(stacks.Options{

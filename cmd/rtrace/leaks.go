@@ -140,11 +140,16 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 
 // find reads the trace. Its result is usable even with an error.
 func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(error)) (*leakReport, error) {
-	account := rss.NewReader(in)
+	resolver, err := o.names.open(ctx, warn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	account := rss.NewReader(&introducer{in, resolver})
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
-	engine := aggregate.NewReader(calls)
-	kept := filter.NewStill(engine)
+	engine := aggregate.New()
+	kept := filter.NewFed(calls, engine, o.resource)
 	kept.Fill()
 	calls.warn(warn)
 	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
@@ -154,10 +159,6 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 	}
 	if o.age > 0 && calls.stats.first == 0 && len(calls.stats.seq) > 0 {
 		return r, cli.Usagef("--min-age %s: the trace has no times; give a number of calls", o.minAge)
-	}
-	resolver, err := o.names.open(ctx, warn)
-	if err != nil {
-		return r, err
 	}
 	r.resolver = resolver
 	// As in postproc: some mappings come late in a trace.
@@ -169,7 +170,7 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	if !r.doubtful && !o.unknown && o.judged() {
-		r.trends = newTrends(engine.Engine, o.resource, newSiteNamer(engine.Engine, grouping.Framer, resolver))
+		r.trends = newTrends(engine, o.resource, newSiteNamer(engine, grouping.Framer, resolver))
 	}
 	var rec trace.Record
 	for {

@@ -101,3 +101,18 @@ func (n *nameFlags) framer(r *resolve.Resolver) sites.Framer {
 	}
 	return f
 }
+
+// introducer passes records on, and those about the trace and its process also to a resolver.
+type introducer struct {
+	trace.Reader
+	to *resolve.Resolver
+}
+
+// ReadRecord implements trace.Reader.
+func (x *introducer) ReadRecord(r *trace.Record) error {
+	err := x.Reader.ReadRecord(r)
+	if err == nil && (r.Kind == trace.KindHeader || r.Kind == trace.KindProcess) {
+		x.to.Observe(r)
+	}
+	return err
+}

@@ -78,7 +78,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
-	engine := aggregate.NewReader(in)
+	engine := aggregate.NewReader(&introducer{in, o.resolver})
 	err = in.outcome(each(filter.NewJoinMoves(engine), d.Add))
 	if !isIncomplete(err) {
 		return err

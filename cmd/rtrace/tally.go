@@ -54,13 +54,13 @@ type tallyOptions struct {
 
 // tally reads a trace. Its result is usable even with an error.
 func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tally, error) {
-	calls := newCallReader(in, o.resource)
-	calls.window = o.window.open()
 	resolver, err := o.names.open(ctx, t.warn)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	calls := newCallReader(&introducer{in, resolver}, o.resource)
+	calls.window = o.window.open()
 	o.observeLate(ctx, resolver, in, t.file)
 	grouping := o.grouping(resolver)
 	if t.relative {
