@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,8 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
-	"rtrace-bpf/internal/symbol"
-	"rtrace-bpf/internal/symbol/linecache"
 	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/internal/wrapper"
 	"rtrace-bpf/trace"
 )
 
@@ -41,9 +41,7 @@ type blockFlags struct {
 	in        inputFlags
 	resource  string
 	resolve   bool
-	lines     bool // texts of frames have inlined functions
 	mangled   bool
-	cache     *linecache.Cache // the source of names; may be nil
 	addresses bool
 	liveOnly  bool // use only allocations whose blocks are still live at the end
 	still     bool // live blocks are those of package live, not of the post-processor
@@ -66,24 +64,18 @@ func (b *blockFlags) addResource(f *pflag.FlagSet) {
 
 // framer makes frames of stacks; r knows the mappings.
 func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
-	f := sites.Framer{Name: func(pid int32, addr uint64) string { return r.Process(pid).Text(addr) }}
-	if !b.mangled {
-		f.Source = func(name string) string {
-			text, _ := symbol.Source(name)
-			return text
-		}
-	}
-	return f
+	n := nameFlags{mangled: b.mangled, list: new(wrapper.List)}
+	return n.framer(r)
 }
 
 // resolver returns a resolver that opens files if names were requested. Otherwise it uses
 // only the modules in the trace itself.
 func (b *blockFlags) resolver() *resolve.Resolver {
-	o := resolve.Options{Style: resolve.Style{Lines: b.lines}, Cache: b.cache}
-	if !b.resolve {
-		o.Open = func(trace.Module) (*symbol.File, error) { return nil, errors.New("no names were requested") }
+	if b.resolve {
+		return resolve.New((&symbolFlags{}).local(nil))
 	}
-	return resolve.New(o)
+	r, _ := (&nameFlags{none: true}).open(context.Background(), nil) // without names there is no error
+	return r
 }
 
 // callReader passes on the records of a trace. Of the calls, it passes on only those of one

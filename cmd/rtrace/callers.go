@@ -48,7 +48,7 @@ func (c *callerFlags) reader(ctx context.Context, in *input, file string, o deco
 	if lateMappings(in.Format) {
 		observeMappings(ctx, r, file, o)
 	}
-	return resolve.NewCallers(in, r, policy)
+	return resolve.NewCallers(in, r, policy.Wrappers())
 }
 
 // lateMappings reports whether traces of a format may have mappings, or names of functions, after

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -38,7 +43,7 @@ func calltreeCommand() command {
 				{Name: "topmost", Text: "the functions that lead to the blocks with the highest addresses, which keep the heap from shrinking"},
 			}}},
 			Examples: []cli.Example{
-				{Does: "draw where leaks come from", Command: "rtrace calltree -l -r rtrace-raw-4711-0 | dot -Tsvg -o leaks.svg"},
+				{Does: "draw where leaks come from", Command: "rtrace calltree -l -r -o leaks.svg rtrace-raw-4711-0"},
 				{Does: "show allocations through one function, without details below 2 %", Command: "rtrace calltree -r --include-only=parse --limit=2 --show-below-limit=no -o parse.dot rtrace-raw-4711-0"},
 				{Does: "use it on text from rtrace postproc", Command: "rtrace postproc -l -c -r -i rtrace-raw-4711-0 | rtrace calltree --type=count --leafs=no"},
 			},
@@ -78,7 +83,7 @@ type calltreeOptions struct {
 }
 
 func (o *calltreeOptions) addGraph(f *pflag.FlagSet) {
-	f.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+	f.StringVarP(&o.output, "output", "o", "", "write to the file `OUT`: a graph, or with a name that ends with .svg a picture, which dot of Graphviz draws; - is standard output (the default)")
 	f.Var(groups.Word(&o.typ, callgraph.Bytes.String(), callgraph.Types()...), "type", "draw a graph of `TYPE`; see Types")
 	f.Var(groups.Word(&o.direction, "tb", "tb", "bt"), "direction", "draw arrows in `DIRECTION`: tb from caller to callee, bt from callee to caller")
 	f.Float64Var(&o.graph.Limit, "limit", 10, "leave out nodes with less than `PERCENT` of the whole")
@@ -187,8 +192,28 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 			tree.TrimMiddles()
 		}
 		o.graph.About = about.label(o.blocks.liveOnly, o.blocks.resolve)
-		return callgraph.Write(out, tree, &o.graph)
+		return o.draw(ctx, out, tree)
 	}))
+}
+
+// draw writes the graph, or a picture of it if the output's name ends with .svg.
+func (o *calltreeOptions) draw(ctx context.Context, out io.Writer, tree *calltree.Tree) error {
+	if !strings.HasSuffix(strings.ToLower(o.output), ".svg") {
+		return callgraph.Write(out, tree, &o.graph)
+	}
+	var graph bytes.Buffer
+	if err := callgraph.Write(&graph, tree, &o.graph); err != nil {
+		return err
+	}
+	drawn, err := picture(ctx, graph.Bytes())
+	if err != nil {
+		if errors.Is(err, errNoDot) {
+			err = cli.WithHint(fmt.Errorf("-o %s: %w", o.output, err), "install graphviz, or write the graph with -o "+strings.TrimSuffix(o.output, filepath.Ext(o.output))+".dot")
+		}
+		return err
+	}
+	_, err = out.Write(drawn)
+	return err
 }
 
 // read reads the trace. Its result is complete even with an error.

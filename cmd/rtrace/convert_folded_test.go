@@ -25,7 +25,7 @@ func TestFoldedLikeCalltree(t *testing.T) {
 			}
 			want[m[1]] += n
 		}
-		out, errOut, _ := runRtrace("", "convert", "-f", "folded", "--value", "inuse_objects", "-o", "-", filepath.Join(folder, "lcr.txt"))
+		out, errOut, _ := runRtrace("", "convert", "-f", "folded", "--show-wrappers", "--value", "inuse_objects", "-o", "-", filepath.Join(folder, "lcr.txt"))
 		got := make(map[string]int)
 		for line := range strings.Lines(out) {
 			at := strings.LastIndexByte(line, ' ')

@@ -68,15 +68,14 @@ func findProfile(name, output string) (profileFormat, bool) {
 // profileFlags are the flags of these formats.
 type profileFlags struct {
 	blockFlags
+	names  nameFlags
 	window windowFlags
 	value  string
 	caller string
 	labels []string
-	cache  symbolCache
 	flags  *pflag.FlagSet
 
-	shown  stacks.Value
-	policy resolve.Policy
+	shown stacks.Value
 }
 
 var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
@@ -84,12 +83,10 @@ var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
 func (p *profileFlags) add(f *pflag.FlagSet) {
 	p.flags = f
 	f.Var(groups.Word(&p.value, stacks.InuseSpace.String(), stacks.ValueNames()...), "value", "write or show first `VALUE`: "+strings.Join(stacks.ValueNames(), ", "))
-	f.BoolVarP(&p.resolve, "resolve", "r", false, "name the functions of stacks, with lines and inlined functions, from the mapped files")
-	f.BoolVar(&p.mangled, "no-demangle", false, "print mangled names of functions")
-	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (with -r outside the C and C++ libraries, if there is one, as in rtrace leaks --by function) or innermost (of any file, with operator new)")
+	p.names.add(f)
+	f.Var(groups.Word(&p.caller, resolve.Program.String(), resolve.Policies()...), "caller", "begin stacks with the innermost frame of `WHAT`: program (that is not one of a wrapper, if there is one, as in rtrace leaks) or innermost (the same as --show-wrappers)")
 	f.StringSliceVar(&p.labels, "labels", profileLabels, "pprof: distinguish samples by `LABELS`, separated by commas: thread, function (that allocated) or none")
 	groups.OfferSeveral(f, "labels", ",", append([]string{"none"}, profileLabels...)...)
-	p.cache.add(f)
 	p.addResource(f)
 	p.window.add(f)
 }
@@ -108,7 +105,12 @@ func (p *profileFlags) given() string {
 // check checks flags whose values need more than parsing.
 func (p *profileFlags) check() error {
 	p.shown, _ = stacks.ParseValue(p.value)
-	p.policy, _ = resolve.ParsePolicy(p.caller)
+	if policy, _ := resolve.ParsePolicy(p.caller); policy == resolve.Innermost {
+		p.names.wrappers = true
+	}
+	if err := p.names.check(); err != nil {
+		return err
+	}
 	if slices.Equal(p.labels, []string{"none"}) {
 		p.labels = nil
 	}
@@ -134,9 +136,6 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	if p.blockFlags.cache, err = p.cache.open(); err != nil {
-		return err
-	}
 	if p.flags.Changed("value") && !format.value {
 		return cli.Usagef("--value: a file in the format %s has all values", format.name)
 	}
@@ -158,14 +157,16 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 func (p *profileFlags) read(
 	ctx context.Context, in *input, file string, format *profileFormat, open func(stacks.Options) profileSink, warn func(error),
 ) (about stacks.Profile, err error) {
-	head := &headReader{src: in}
+	resolver, err := p.names.open(ctx, warn)
+	if err != nil {
+		return stacks.Profile{}, err
+	}
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	head := &headReader{src: &introducer{in, resolver}}
 	calls := newCallReader(head, p.resource)
 	calls.window = p.window.open()
-	resolver := p.resolver()
-	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
 	p.observeLate(ctx, resolver, in, file)
-	locator := p.locator(resolver, p.policy)
-	locator.all = p.flags.Changed("caller") && p.policy == resolve.Innermost
+	locator := newLocator(&p.names, resolver)
 	sink := open(stacks.Options{
 		Locate: locator.locate, Count: calls.window.counts,
 		Threads:   format.labels && slices.Contains(p.labels, pprof.LabelThread),

@@ -29,9 +29,9 @@ func diffCommand() command {
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(),
 			Examples: []cli.Example{
-				{Does: "show what a change of the program made larger", Command: "rtrace diff -r before.trace after.trace"},
-				{Does: "show which stacks grew between the first and the tenth minute", Command: "rtrace diff -r --by stack --from 1m --to 10m rtrace-raw-4711-0"},
-				{Does: "show what allocates more in all", Command: "rtrace diff -r --allocated before.trace after.trace"},
+				{Does: "show what a change of the program made larger", Command: "rtrace diff before.trace after.trace"},
+				{Does: "show which stacks grew between the first and the tenth minute", Command: "rtrace diff --by stack --from 1m --to 10m rtrace-raw-4711-0"},
+				{Does: "show what allocates more in all", Command: "rtrace diff --allocated before.trace after.trace"},
 			},
 		},
 		setup: func(f *flags) runFunc {

@@ -88,13 +88,14 @@ func (r *diffReport) row(t *tally, n int) *diffRow {
 	}
 	key := strings.Join(texts, "\n")
 	if len(g.Frames) > 0 {
-		without := sites.Group{Frames: slices.Clone(g.Frames)}
-		for i := range without.Frames {
-			if f := &without.Frames[i]; f.Module != "" {
+		var whole strings.Builder
+		for _, f := range g.Frames {
+			if f.Module != "" {
 				f.Module = "/" + path.Base(f.Module)
 			}
+			fmt.Fprintln(&whole, f.Address(), f)
 		}
-		key = strings.Join(t.texts(&without), "\n")
+		key = whole.String()
 	}
 	d := r.rows[key]
 	if d == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +96,7 @@ func (g *graphs) draw(name, title string, graph []byte) error {
 		return err
 	}
 	g.page.Files = append(g.page.Files, name+".dot")
-	picture, err := g.drawn(graph)
+	drawn, err := picture(g.ctx, graph)
 	switch {
 	case g.ctx.Err() != nil:
 		return g.ctx.Err()
@@ -104,17 +105,20 @@ func (g *graphs) draw(name, title string, graph []byte) error {
 		g.page.About = append(g.page.About, fmt.Sprintf("There is no picture of the call graph: %v.", err))
 		return nil
 	}
-	return g.add(gallery.Item{Title: title, File: name + ".svg", Data: picture, Picture: true})
+	return g.add(gallery.Item{Title: title, File: name + ".svg", Data: drawn, Picture: true})
 }
 
-// drawn returns dot's picture of a graph.
-func (g *graphs) drawn(graph []byte) ([]byte, error) {
+// errNoDot is the error of pictures of graphs without Graphviz.
+var errNoDot = errors.New("dot of Graphviz is not installed")
+
+// picture returns dot's picture of a graph, as SVG.
+func picture(ctx context.Context, graph []byte) ([]byte, error) {
 	program, err := exec.LookPath("dot")
 	if err != nil {
-		return nil, errors.New("dot of Graphviz is not installed")
+		return nil, errNoDot
 	}
 	var out, messages bytes.Buffer
-	cmd := exec.CommandContext(g.ctx, program, "-Tsvg")
+	cmd := exec.CommandContext(ctx, program, "-Tsvg")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(graph), &out, &messages
 	if err := cmd.Run(); err != nil {
 		line, _, _ := bytes.Cut(bytes.TrimSpace(messages.Bytes()), []byte("\n"))

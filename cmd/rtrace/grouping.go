@@ -12,26 +12,28 @@ import (
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/report/shortname"
 	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/internal/topview"
 )
 
 // groupFlags are the flags of commands that add up blocks with a common key.
 type groupFlags struct {
 	blockFlags
+	names  nameFlags
 	by     string
 	depth  int
 	top    int
 	caller string
 
-	key    sites.Key
-	policy resolve.Policy
+	key sites.Key
 }
 
 // keyList explains the values of --by.
 var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
 	{Name: "stack", Text: "the whole stack, or its --max-stack innermost frames; without stacks, function and line"},
 	{Name: "function", Text: "the function that called the allocator; see also --caller"},
-	{Name: "file, line", Text: "its source file, or file and line, from the trace or (with -r) from debugging information"},
+	{Name: "file, line", Text: "its source file, or file and line, from the trace or from debugging information"},
 	{Name: "module", Text: "its program or library"},
 	{Name: "size", Text: "the size of the block"},
 	{Name: "thread", Text: "the thread that allocated the block"},
@@ -42,7 +44,7 @@ var keyList = cli.List{Title: "Keys", Rows: []cli.ListRow{
 // window and --min-size need; own are those of the command itself.
 func commonGroupFlags(own ...cli.ListRow) []cli.ListRow {
 	return slices.Concat(
-		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "resolve"}, {Name: "min-size"}},
+		[]cli.ListRow{{Name: "by"}, {Name: "top"}, {Name: "max-stack"}, {Name: "no-resolve"}, {Name: "min-size"}},
 		own,
 		[]cli.ListRow{{Name: "from"}, {Name: "to", Text: "end at POINT instead of the end"}, {Name: "json"}},
 	)
@@ -55,27 +57,31 @@ func (g *groupFlags) addGroups(f *pflag.FlagSet, by sites.Key) {
 }
 
 func (g *groupFlags) addGroupNames(f *pflag.FlagSet) {
-	g.addNames(f)
-	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "with -r, take function, file and line from the innermost frame of `WHAT`: program (outside the C and C++ libraries, if there is one) or innermost (of any file, with operator new)")
+	g.names.add(f)
+	f.BoolVarP(&g.addresses, "addresses", "a", false, "distinguish places within a function by address")
+	f.Var(groups.Word(&g.caller, resolve.Program.String(), resolve.Policies()...), "caller", "take function, file and line from the innermost frame of `WHAT`: program (that is not one of a wrapper, if there is one) or innermost (the same as --show-wrappers)")
 }
 
 // readGroups reads the flags whose values need more than parsing.
-func (g *groupFlags) readGroups() {
+func (g *groupFlags) readGroups() error {
 	g.key, _ = sites.ParseKey(g.by)
-	g.policy, _ = resolve.ParsePolicy(g.caller)
+	if policy, _ := resolve.ParsePolicy(g.caller); policy == resolve.Innermost {
+		g.names.wrappers = true
+	}
+	return g.names.check()
 }
 
 // grouping makes groups of blocks; r knows the mappings.
 func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
 	o := sites.Options{
-		By: g.key, Depth: g.depth, Addresses: g.addresses, Framer: g.framer(r),
+		By: g.key, Depth: g.depth, Addresses: g.addresses, Framer: g.names.framer(r),
 		Module: func(pid int32, addr uint64) string {
 			_, module, _ := r.Process(pid).Name(addr)
 			return module
 		},
 	}
-	if g.resolve {
-		o.Caller = resolve.NewCallers(nil, r, g.policy).Find
+	if g.names.wanted() {
+		o.Caller = resolve.NewCallers(nil, r, g.names.list).Find
 	}
 	return o
 }
@@ -124,9 +130,21 @@ func (x *groupTexts) frame(f *sites.Frame) string {
 	case x.key == sites.ByModule && f.Module != "":
 		return f.Module
 	case f.Function != "" && f.Addr != 0:
-		return f.Address() + " " + f.String()
+		return f.Address() + " " + shownFrame(f)
 	}
-	return f.String()
+	return shownFrame(f)
+}
+
+// mostName is the most columns of a function's name in a table.
+const mostName = 100
+
+// shownFrame prints a frame for people: with a short name of the function, and the file
+// without its folder.
+func shownFrame(f *sites.Frame) string {
+	shown := *f
+	shown.Function = topview.Shorten(shortname.Of(f.Function), mostName)
+	shown.File = base(f.File)
+	return shown.String()
 }
 
 // process returns the name of a process.
@@ -170,7 +188,7 @@ func (x *groupTexts) identity(g *sites.Group) groupIdentity {
 	}
 	for i := range g.Frames {
 		f := &g.Frames[i]
-		id.Frames = append(id.Frames, leakFrame{f.Address(), f.Function, f.File, f.Line, f.Module})
+		id.Frames = append(id.Frames, leakFrame{f.Address(), f.Position, f.Function, f.File, f.Line, f.Module})
 	}
 	return id
 }

@@ -60,14 +60,14 @@ func TestReportInlined(t *testing.T) {
 		}
 		return parsePage(t, out)
 	}
-	own, text := page(file), page("--resolve=false", named(t, file, "text"))
+	own, text := page("-r", "--show-wrappers", file), page("--resolve=false", "--show-wrappers", named(t, file, "text"))
 	if d := cmp.Diff(text.stacks(), own.stacks()); d != "" {
 		t.Errorf("(-texts +files):\n%s", d)
 	}
 	if n := len(own.Frames.Inlined); n < 10 {
 		t.Errorf("%d inlined frames", n)
 	}
-	if plain := page("--lines=false", file); len(plain.Frames.Inlined) != 0 || slices.Max(plain.Frames.Line) != 0 {
+	if plain := page("-r", "--lines=false", file); len(plain.Frames.Inlined) != 0 || slices.Max(plain.Frames.Line) != 0 {
 		t.Errorf("without lines: %+v", plain.Frames)
 	}
 	// As many as in the texts: each is one into which another is inlined.

@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
-	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -35,15 +36,17 @@ func leaksCommand() command {
 				"are young. It does so in two cases. First, at least 100 blocks from before the recording were freed in it, and these are at least half as many as the " +
 				"live blocks. Second, more than half of the live blocks are younger than the usual lifetime. That is the time within which 99 of 100 freed blocks were " +
 				"freed, rounded up to 1, 3, 10, 30 and so on. It is known if at least 100 blocks were freed.\n\n" +
-				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known, with " +
-				"its source file and line.\n\n" +
+				"Blocks are added up by the line that allocated them, or without debugging information by function. --by stack prints whole stacks. Wrappers such as operator " +
+				"new, containers' functions and xmalloc are left out where a stack begins; see Names. The ten largest groups are printed, or all with --all or --top 0.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "all"}, cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
-				{Does: "show the largest leaks, with names", Command: "rtrace leaks -r --top 10 rtrace-raw-4711-0"},
-				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks -r --by function --min-age 10m rtrace-raw-4711-0"},
-				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks -r --from 1m --to 2m rtrace-raw-4711-0"},
+				{Does: "show the largest leaks", Command: "rtrace leaks rtrace-raw-4711-0"},
+				{Does: "show the stacks of the five largest", Command: "rtrace leaks --by stack --top 5 rtrace-raw-4711-0"},
+				{Does: "leave out known leaks", Command: "rtrace leaks --suppressions lsan.supp rtrace-raw-4711-0"},
+				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks --by function --min-age 10m rtrace-raw-4711-0"},
+				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
 				{Does: "get one number for a script", Command: "rtrace leaks --json rtrace-raw-4711-0 | jq .bytes"},
 			},
@@ -51,9 +54,11 @@ func leaksCommand() command {
 		setup: func(f *flags) runFunc {
 			o := new(leaksOptions)
 			what := f.group("What to print")
-			o.addGroups(what, sites.ByStack)
+			o.addGroups(what, sites.ByLine)
+			o.flags = what
 			what.BoolVar(&o.blocks, "blocks", false, "list each block")
 			what.BoolVar(&o.all, "all", false, "print all call sites, each with its verdict, also if some of them grow")
+			what.StringArrayVar(&o.suppressed, "suppressions", nil, "leave out blocks whose stacks match a rule in `FILE`, in the syntax of LeakSanitizer or valgrind; may be repeated")
 			what.BoolVar(&o.unknown, "unknown", false, "print the unknown blocks instead of the live ones; see Counting")
 			what.Var(&o.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G)")
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time such as 10s or 5m, or a number of calls")
@@ -77,9 +82,12 @@ type leaksOptions struct {
 	minSize groups.Size
 	minAge  string
 	json    bool
+	flags   *pflag.FlagSet
 
-	events uint64        // --min-age in calls
-	age    time.Duration // --min-age in time
+	suppressed   []string // names of files
+	suppressions *suppressions
+	events       uint64        // --min-age in calls
+	age          time.Duration // --min-age in time
 }
 
 // judged reports whether the groups consist of call sites, which have verdicts.
@@ -89,8 +97,16 @@ func (o *leaksOptions) judged() bool {
 
 // check checks flags whose values need more than parsing.
 func (o *leaksOptions) check() error {
-	o.readGroups()
-	err := o.window.check()
+	if o.flags.Changed("max-stack") && !o.flags.Changed("by") {
+		o.by = sites.ByStack.String()
+	}
+	err := o.readGroups()
+	if err == nil {
+		err = o.window.check()
+	}
+	if err == nil {
+		o.suppressions, err = o.readSuppressions()
+	}
 	if err != nil || o.minAge == "" {
 		return err
 	}
@@ -109,20 +125,27 @@ func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) er
 	}
 	var r *leakReport
 	read := func(in *input) (err error) {
-		r, err = o.find(in, warner(s.Err, "leaks"))
+		r, err = o.find(ctx, in, warner(s.Err, "leaks"))
 		return err
 	}
 	return o.in.examine(ctx, s, "leaks", args, read, func(*input) error {
 		if o.json {
 			return writeJSON(s.Out, r.object())
 		}
-		return r.print(s.Out)
+		err := r.print(s.Out)
+		o.names.hint(s.Err, r.resolver)
+		return err
 	})
 }
 
 // find reads the trace. Its result is usable even with an error.
-func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, error) {
-	account := rss.NewReader(in)
+func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(error)) (*leakReport, error) {
+	resolver, err := o.names.open(ctx, warn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	account := rss.NewReader(&introducer{in, resolver})
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
 	engine := aggregate.New()
@@ -138,21 +161,21 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	if o.age > 0 && calls.stats.first == 0 && len(calls.stats.seq) > 0 {
 		return r, cli.Usagef("--min-age %s: the trace has no times; give a number of calls", o.minAge)
 	}
-	resolver := o.resolver()
+	r.resolver = resolver
 	// As in postproc: some mappings come late in a trace.
 	for _, m := range calls.stats.mappings {
 		resolver.Observe(m)
 	}
+	o.suppressions.resolve(&o.names, resolver)
 	grouping := o.grouping(resolver)
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	if !r.doubtful && !o.unknown && o.judged() {
-		r.trends = newTrends(engine, o.resource, newSiteNamer(engine, o.framer(resolver), resolver))
+		r.trends = newTrends(engine, o.resource, newSiteNamer(engine, grouping.Framer, resolver))
 	}
-	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record
 	for {
-		if err := names.ReadRecord(&rec); err != nil {
+		if err := kept.ReadRecord(&rec); err != nil {
 			r.finish(kept.Finder())
 			if o.resource == memoryType && o.window.whole() {
 				r.rss = account.Growth(rss.Live{
@@ -164,7 +187,10 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 			}
 			return r, err
 		}
-		if rec.Kind == trace.KindCall && rec.Call.Op == trace.OpAlloc {
+		if rec.Kind != trace.KindCall {
+			resolver.Observe(&rec)
+			o.suppressions.observe(&rec)
+		} else if rec.Call.Op == trace.OpAlloc {
 			inside := kept.Ordinal() > calls.window.before && calls.window.inContext(&rec)
 			r.add(&rec, inside, kept.Unknown())
 		}

@@ -11,22 +11,24 @@ import (
 // leakObject is the output of 'rtrace leaks --json'. Times are nanoseconds since the first
 // call.
 type leakObject struct {
-	By          string        `json:"by"`
-	Resource    string        `json:"resource"`
-	Blocks      uint64        `json:"blocks"`
-	Bytes       uint64        `json:"bytes"`
-	All         amount        `json:"all"`             // including blocks that --min-size, --min-age, --from and --context leave out
-	RSS         *rss.Growth   `json:"rss,omitempty"`   // of the whole trace, if known
-	Unknown     amount        `json:"unknown"`         // blocks that were live when the recording had a gap; including those left out
-	Listed      string        `json:"listed"`          // which blocks blocks, bytes and groups count: live or unknown
-	Replaced    amount        `json:"allocated_twice"` // live blocks that ended because another one began at their address
-	Unmatched   uint64        `json:"unmatched_frees"`
-	Young       *youngObject  `json:"young,omitempty"` // why many of the live blocks may be freed soon
-	Growing     int           `json:"growing_groups"`  // groups that grow steadily, which come first
-	Suspects    []leadSuspect `json:"suspects"`        // these, with those that leak together as one
-	Groups      []leakGroup   `json:"groups"`
-	OtherGroups int           `json:"other_groups"` // groups that --top leaves out
-	Others      amount        `json:"others"`       // sums of these
+	By        string       `json:"by"`
+	Resource  string       `json:"resource"`
+	Blocks    uint64       `json:"blocks"`
+	Bytes     uint64       `json:"bytes"`
+	All       amount       `json:"all"`             // including blocks that --min-size, --min-age, --from and --context leave out
+	RSS       *rss.Growth  `json:"rss,omitempty"`   // of the whole trace, if known
+	Unknown   amount       `json:"unknown"`         // blocks that were live when the recording had a gap; including those left out
+	Listed    string       `json:"listed"`          // which blocks blocks, bytes and groups count: live or unknown
+	Replaced  amount       `json:"allocated_twice"` // live blocks that ended because another one began at their address
+	Unmatched uint64       `json:"unmatched_frees"`
+	Young     *youngObject `json:"young,omitempty"` // why many of the live blocks may be freed soon
+	// Suppressed is what --suppressions left out; nil without it.
+	Suppressed  *suppressedObject `json:"suppressed,omitempty"`
+	Growing     int               `json:"growing_groups"` // groups that grow steadily, which come first
+	Suspects    []leadSuspect     `json:"suspects"`       // these, with those that leak together as one
+	Groups      []leakGroup       `json:"groups"`
+	OtherGroups int               `json:"other_groups"` // groups that --top leaves out
+	Others      amount            `json:"others"`       // sums of these
 }
 
 type leakGroup struct {
@@ -43,6 +45,7 @@ type leakGroup struct {
 
 type leakFrame struct {
 	Address  string `json:"address,omitempty"`
+	Position string `json:"position,omitempty"` // without a function: the file and the offset in it
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     uint64 `json:"line,omitempty"`
@@ -78,6 +81,7 @@ func (r *leakReport) object() *leakObject {
 	for _, g := range groups {
 		x.Groups = append(x.Groups, r.group(g))
 	}
+	x.Suppressed = r.options.suppressions.object()
 	x.Suspects = r.trends.objects(groups)
 	return x
 }

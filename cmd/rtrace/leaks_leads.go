@@ -6,6 +6,7 @@ import (
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/trend"
+	"rtrace-bpf/internal/report/shortname"
 	"rtrace-bpf/internal/report/verdict"
 )
 
@@ -23,7 +24,7 @@ func (l *lead) together() bool { return len(l.groups) > 1 }
 // title returns what the groups that leak together have in common.
 func (l *lead) title() string {
 	n := len(l.of.Parts)
-	return verdict.Together(n, l.below) + ", " + verdict.Each(n, l.trend)
+	return verdict.Together(n, shortname.Of(l.below)) + ", " + verdict.Each(n, l.trend)
 }
 
 // leadsOf returns the leads of groups that grow, the fastest group first.

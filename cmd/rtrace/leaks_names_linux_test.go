@@ -48,10 +48,15 @@ func TestLeaksNames(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"leaks -r --by line", []string{"    4  66.67       2  one at " + source + ":2", "    2  33.33       1  two at " + source + ":5"}},
+		{"leaks -r --by line", []string{"    4  66.67       2  one at prog.c:2", "    2  33.33       1  two at prog.c:5"}},
 		{"leaks -r --by file", []string{"    6  100.00       3  " + source}},
 		{"leaks -r --by function", []string{"    4  66.67       2  one from " + program, "    2  33.33       1  two from " + program}},
-		{"leaks -r -n 2", []string{"    4  66.67       2  one from " + program, "                      main from " + program}},
+		{"leaks -r -n 2 --by stack", []string{"    4  66.67       2  one at prog.c:2", "                      main at prog.c:6"}},
+		{"leaks -r --by line --lines=false", []string{"    4  66.67       2  one at prog.c:2"}},
+		{"leaks -r --by line --skip one", []string{"    4  66.67       2  main at prog.c:6", "    2  33.33       1  two at prog.c:5"}},
+		// The trace does not identify the program: its names are not certain.
+		{"leaks --by function", []string{"       2  prog+0x", "       1  prog+0x"}},
+		{"leaks --by function --no-resolve", []string{"       2  prog+0x", "       1  prog+0x"}},
 		{"leaks --by module", []string{"    6  100.00       3  " + program}},
 		{"mprof -r -v", []string{" main [1]\n", " one [2]\n", " two [3]\n"}},
 	} {

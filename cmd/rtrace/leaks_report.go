@@ -12,6 +12,7 @@ import (
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/internal/report/table"
 	"rtrace-bpf/internal/report/verdict"
+	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
 
@@ -28,6 +29,7 @@ type leakReport struct {
 	doubtful  bool        // frees are not known
 	rss       *rss.Growth // nil if it is not known
 	trends    *trends     // nil if they are not known
+	resolver  *resolve.Resolver
 }
 
 // add adds a call whose block has no free in the trace, whether it is in the window, and
@@ -50,6 +52,9 @@ func (r *leakReport) add(rec *trace.Record, inside, unknown bool) {
 		o.age > 0 && r.stats.last-rec.Time < int64(o.age):
 		return
 	}
+	if o.suppressions.leaveOut(rec) {
+		return
+	}
 	n := r.groups.Add(rec)
 	if r.trends != nil {
 		r.trends.add(n, r.groups.At(n), rec)
@@ -69,14 +74,19 @@ func (r *leakReport) finish(f *leak.Finder) {
 	}
 }
 
+// defaultGroups is how many groups are printed without --top.
+const defaultGroups = 10
+
 // shown returns the groups to print, and the sums of the others.
 func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 	groups = r.groups.Groups()
 	top := r.options.top
 	if r.trends != nil {
 		r.trends.sort(groups)
-		if top == 0 && !r.options.all && !r.options.json {
-			top = r.trends.suspects
+	}
+	if r.folds() {
+		if top = defaultGroups; r.trends.grows() {
+			top = min(top, r.trends.suspects)
 		}
 	}
 	if top > 0 && top < len(groups) {
@@ -87,6 +97,12 @@ func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 		return groups[:top], len(groups) - top, rest
 	}
 	return groups, 0, rest
+}
+
+// folds reports whether only some groups are printed, although --top does not request that.
+func (r *leakReport) folds() bool {
+	o := r.options
+	return !o.flags.Changed("top") && !o.all && !o.json && !o.blocks
 }
 
 // print writes the report as text.
@@ -113,6 +129,9 @@ func (r *leakReport) print(w io.Writer) error {
 	}
 	if r.unknown.Blocks > 0 && !r.options.unknown {
 		lines += "\n" + unknownText(r.unknown) + "; --unknown prints them"
+	}
+	if text := r.options.suppressions.text(); text != "" {
+		lines += "\n" + text
 	}
 	if text := youngText(&r.young); text != "" {
 		lines += "\n" + text
@@ -191,10 +210,13 @@ func (r *leakReport) judgedTexts(g *sites.Group) []string {
 // folded returns how to print the groups that are left out because they do not
 // grow.
 func (r *leakReport) folded() string {
-	if r.options.top == 0 {
+	switch {
+	case !r.folds():
+		return ""
+	case r.trends.grows() && r.trends.suspects <= defaultGroups:
 		return ", none of which grows steadily; --all prints them"
 	}
-	return ""
+	return "; --all prints them"
 }
 
 // block prints a block as a line.

@@ -58,13 +58,13 @@ func TestLeaksGrowing(t *testing.T) {
 		leak = "growing 2 blocks/s, 20 B/s, steady since the start; none of 119 freed"
 	)
 	for _, tt := range []struct{ name, got, want string }{
-		{"text", run(), head + `bytes      %  blocks  stack
+		{"text", run(), head + `bytes      %  blocks  line
  1190  17.79     119  ` + leak + `
                       serve at a.c:31
 
  5500  82.21     550  in 2 other groups, none of which grows steadily; --all prints them
 `},
-		{"all", run("--all"), head + `bytes      %  blocks  stack
+		{"all", run("--all"), head + `bytes      %  blocks  line
  1190  17.79     119  ` + leak + `
                       serve at a.c:31
 
@@ -108,7 +108,7 @@ func TestLeaksNotGrowing(t *testing.T) {
 	c.n = 20_000
 	c.free(c.alloc("work"))
 	out, _, _ := runRtrace(c.String(), "leaks")
-	const want = "still live at the end: 100 blocks (1000 bytes)\nno call site grows steadily (20 s observed)\n\nbytes       %  blocks  stack\n 1000  100.00     100  table\n"
+	const want = "still live at the end: 100 blocks (1000 bytes)\nno call site grows steadily (20 s observed)\n\nbytes       %  blocks  line\n 1000  100.00     100  table\n"
 	if out != want {
 		t.Errorf("%s\nwant:\n%s", out, want)
 	}

@@ -20,6 +20,7 @@ type locator struct {
 	all      bool             // leave out no frames
 	frames   []lines.Frame
 	places   []sites.Place
+	files    []bool // whether the texts of a stack's frames have files
 }
 
 // locate appends the locations of a call's stack, the innermost first. The first one is the
@@ -35,26 +36,43 @@ func (l *locator) locate(dst []stacks.Location, r *trace.Record) []stacks.Locati
 		return append(dst, at)
 	}
 	start := len(dst)
-	withFile := false // the text of the first frame has a file
+	l.files = l.files[:0]
 	for i := range stack.Frames {
-		at, file := l.location(r.PID, stack, i)
-		if !l.all && len(dst) == start {
-			if i+1 < len(stack.Frames) && sites.OperatorNew(at.Name()) {
-				continue
-			}
-			for len(at.Lines) > 1 && sites.OperatorNew(at.Lines[0].Function) { // inlined
-				at.Lines = at.Lines[1:]
-			}
-		}
-		if len(dst) == start {
-			withFile = file
-		}
-		dst = append(dst, at)
+		at, withFile := l.location(r.PID, stack, i)
+		dst, l.files = append(dst, at), append(l.files, withFile)
 	}
-	if l.all || withFile {
+	if l.all {
+		return dst
+	}
+	n := l.wrapped(dst[start:])
+	dst = slices.Delete(dst, start, start+n)
+	if l.files[n] {
 		return dst
 	}
 	return slices.Delete(dst, start, start+l.inner(dst[start:], r))
+}
+
+// wrapped removes the lines of wrappers at the beginning of a stack, and returns how many
+// whole locations these were.
+func (l *locator) wrapped(all []stacks.Location) int {
+	type line struct{ location, line int }
+	var lines []line
+	for i := range all {
+		for n := range max(1, len(all[i].Lines)) {
+			lines = append(lines, line{i, n})
+		}
+	}
+	first := lines[l.framer.First(len(lines), func(i int) *sites.Frame {
+		at := &all[lines[i].location]
+		f := &sites.Frame{Place: sites.Place{Module: at.Mapping.Path}}
+		if len(at.Lines) > 0 {
+			x := &at.Lines[lines[i].line]
+			f.Function, f.File = x.Function, x.File
+		}
+		return f
+	})]
+	all[first.location].Lines = all[first.location].Lines[first.line:]
+	return first.location
 }
 
 // location returns the location of frame i of a stack, and whether its text has a file.
@@ -128,11 +146,11 @@ func (l *locator) inner(at []stacks.Location, r *trace.Record) int {
 	return frame
 }
 
-// locator returns one that asks r.
-func (b *blockFlags) locator(r *resolve.Resolver, policy resolve.Policy) *locator {
-	l := &locator{resolver: r, framer: b.framer(r), names: b.resolve}
-	if b.resolve {
-		l.callers = resolve.NewCallers(nil, r, policy)
+// newLocator returns one that asks r.
+func newLocator(n *nameFlags, r *resolve.Resolver) *locator {
+	l := &locator{resolver: r, framer: n.framer(r), names: n.wanted(), all: n.list.Empty()}
+	if l.names {
+		l.callers = resolve.NewCallers(nil, r, n.list)
 	}
 	return l
 }

@@ -7,7 +7,6 @@ import (
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/digest"
-	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/filter"
 	"rtrace-bpf/internal/report/digestview"
@@ -36,18 +35,14 @@ func reportCommand() command {
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "show what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
-				{Does: "do not use the files of this machine, because the trace is from another one", Command: "rtrace report --resolve=false -o report.html other.rtrace"},
+				{Does: "do not use the files of this machine, because the trace is from another one", Command: "rtrace report --no-resolve -o report.html other.rtrace"},
 			},
 		},
 		setup: func(f *flags) runFunc {
-			o := new(reportOptions)
+			o := &reportOptions{names: nameFlags{base: true}}
 			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
-			names := f.group("Names")
-			names.BoolVarP(&o.names.resolve, "resolve", "r", true, "name the functions of stacks, from the mapped files")
-			names.BoolVar(&o.names.lines, "lines", true, "also show source lines and inlined functions, from debugging information")
-			names.BoolVar(&o.names.mangled, "no-demangle", false, "print mangled names of callers")
-			o.cache.add(names)
-			o.names.in.add(f.group("Input"))
+			o.names.add(f.group("Names"))
+			o.in.add(f.group("Input"))
 			return o.run
 		},
 	}
@@ -55,12 +50,15 @@ func reportCommand() command {
 
 type reportOptions struct {
 	output   string
-	names    blockFlags
-	cache    symbolCache
+	names    nameFlags
+	in       inputFlags
 	resolver *resolve.Resolver
 }
 
 func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	if err := o.names.check(); err != nil {
+		return err
+	}
 	file, err := oneFile(s, args)
 	if err != nil {
 		return err
@@ -70,23 +68,23 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	defer func() { err = out.finish(err) }()
-	in, err := o.names.in.open(ctx, s, "report", args)
+	in, err := o.in.open(ctx, s, "report", args)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if o.names.cache, err = o.cache.open(); err != nil {
+	if o.resolver, err = o.names.open(ctx, warner(s.Err, "report")); err != nil {
 		return err
 	}
 	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
-	engine := aggregate.NewReader(in)
+	engine := aggregate.NewReader(&introducer{in, o.resolver})
 	err = in.outcome(each(filter.NewJoinMoves(engine), d.Add))
 	if !isIncomplete(err) {
 		return err
 	}
 	about := o.about(in, err)
-	about.Verdicts = newSiteNamer(engine.Engine, o.framer(), o.resolver).verdicts()
+	about.Verdicts = newSiteNamer(engine.Engine, o.names.framer(o.resolver), o.resolver).verdicts()
 	w := bufio.NewWriter(out)
 	if e := errors.Join(digestview.WriteHTML(w, d.Finish(), about), w.Flush()); e != nil {
 		return e
@@ -96,18 +94,10 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 
 // digest returns a digest that names frames from the mapped files.
 func (o *reportOptions) digest() *digest.Digest {
-	o.resolver = o.names.resolver()
 	return digest.New(digest.Options{
-		Framer: o.framer(), Observe: o.resolver.Observe,
+		Framer: o.names.framer(o.resolver), Observe: o.resolver.Observe,
 		Module: func(pid int32, addr uint64) string { return o.resolver.Process(pid).Module(addr) },
 	})
-}
-
-// framer returns a framer that names inlined functions, too.
-func (o *reportOptions) framer() sites.Framer {
-	f := o.names.framer(o.resolver)
-	f.Inlined = true
-	return f
 }
 
 // about returns the page's description of the file. done is the error of reading it.

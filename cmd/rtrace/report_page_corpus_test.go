@@ -87,6 +87,9 @@ func leakStacks(x leakObject) (out []string) {
 		var frames []string
 		for _, f := range g.Frames {
 			name := f.Function
+			if name == "" {
+				name = f.Position
+			}
 			if name == "" && f.Address != "" {
 				name = "0x" + strings.TrimLeft(strings.TrimPrefix(f.Address, "0x"), "0")
 			}
@@ -116,7 +119,7 @@ func TestReportLikeLeaks(t *testing.T) {
 		}
 		p := pageOf(t, file)
 		for i, r := range p.Resources {
-			x := leaksOf(t, file, "--resource", r.Type)
+			x := leaksOf(t, file, "--by", "stack", "--resource", r.Type)
 			if r.Total[0] != x.Blocks || r.Total[1] != x.Bytes {
 				t.Errorf("%s: %s: %d blocks, %d bytes live; leaks says %d, %d", file, r.Type, r.Total[0], r.Total[1], x.Blocks, x.Bytes)
 			}

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/internal/report/digestview"
 	"rtrace-bpf/internal/report/verdict"
 	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/internal/wrapper"
 	"rtrace-bpf/trace"
 )
 
@@ -28,7 +29,7 @@ type siteNamer struct {
 }
 
 func newSiteNamer(e *aggregate.Engine, f sites.Framer, r *resolve.Resolver) *siteNamer {
-	return &siteNamer{engine: e, framer: f, resolver: r, callers: resolve.NewCallers(nil, r, resolve.Program)}
+	return &siteNamer{engine: e, framer: f, resolver: r, callers: resolve.NewCallers(nil, r, cmp.Or(f.Wrappers, new(wrapper.List)))}
 }
 
 // site returns a call site without its verdict.

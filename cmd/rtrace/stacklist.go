@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/symbol/resolve"
 	"rtrace-bpf/trace"
 )
@@ -16,6 +17,7 @@ import (
 type stackList struct {
 	kind     string
 	resolver *resolve.Resolver
+	framer   sites.Framer
 	known    map[string]int // by what and frames
 	all      []countedStack
 	key      []byte
@@ -24,14 +26,15 @@ type stackList struct {
 
 type countedStack struct {
 	what            string
+	call            bool // the stack of a call
 	pid             int32
 	frames          []uint64
 	names           []string
 	records, weight uint64
 }
 
-func newStackList(o *stacksOptions) *stackList {
-	return &stackList{kind: o.kind, resolver: o.names.resolver(), known: make(map[string]int)}
+func newStackList(o *stacksOptions, r *resolve.Resolver) *stackList {
+	return &stackList{kind: o.kind, resolver: r, framer: o.names.framer(r), known: make(map[string]int)}
 }
 
 // add adds a record.
@@ -68,7 +71,7 @@ func (l *stackList) add(r *trace.Record) {
 	if !ok {
 		n = len(l.all)
 		l.known[string(l.key)] = n
-		c := countedStack{what: string(l.key[:what]), pid: r.PID, frames: slices.Clone(s.Frames)}
+		c := countedStack{what: string(l.key[:what]), call: r.Kind == trace.KindCall, pid: r.PID, frames: slices.Clone(s.Frames)}
 		for _, name := range s.Names {
 			c.names = append(c.names, strings.Clone(name))
 		}
@@ -105,15 +108,23 @@ func (l *stackList) report(top int) *stacksReport {
 	for i := range l.all {
 		c := &l.all[i]
 		g := stackGroup{What: c.what, PID: c.pid, Records: c.records, Weight: c.weight}
-		p := l.resolver.Process(c.pid)
-		for n, addr := range c.frames {
-			text := ""
-			if n < len(c.names) {
-				text = c.names[n]
-			}
-			g.Frames = append(g.Frames, frameReport{fmt.Sprintf("%#x", addr), p.Better(addr, text, false)})
+		for _, f := range l.named(c) {
+			g.Frames = append(g.Frames, frameReport{fmt.Sprintf("%#x", f.Addr), f.String(), shownFrame(&f)})
 		}
 		out.Stacks = append(out.Stacks, g)
 	}
 	return &out
+}
+
+// named returns the frames of a stack, without the wrappers that a call begins with.
+func (l *stackList) named(c *countedStack) []sites.Frame {
+	stack := trace.Stack{Frames: c.frames, Names: c.names}
+	if c.call {
+		return l.framer.Append(nil, c.pid, &stack, &trace.Caller{}, 0)
+	}
+	var frames []sites.Frame
+	for i := range c.frames {
+		frames = l.framer.Step(frames, c.pid, &stack, i)
+	}
+	return frames
 }

@@ -21,11 +21,11 @@ func stacksCommand() command {
 			Summary:  "print each stack of a trace and how often it occurs",
 			Synopsis: []string{"[flags] [FILE]"},
 			About: "Prints the distinct stacks of calls, samples and other events, the most frequent first, each with its innermost frame first. Names of code that a " +
-				"runtime compiled come from the trace, even if they come after the stacks in it. With -r, names of other code come from the mapped files.\n\n" +
+				"runtime compiled come from the trace, even if they come after the stacks in it. Names of other code come from the mapped files.\n\n" +
 				"Memory use grows with the number of distinct stacks.",
 			Examples: []cli.Example{
 				{Does: "show the ten most frequent stacks of a sampler", Command: "rtrace stacks --kind sample --top 10 trace.nettrace"},
-				{Does: "show all stacks that allocate, with the names of native functions", Command: "rtrace stacks -r --kind call rtrace-raw-4711-0"},
+				{Does: "show all stacks that allocate, with the names of native functions", Command: "rtrace stacks --kind call rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -34,8 +34,8 @@ func stacksCommand() command {
 			what.Var(groups.Word(&o.kind, "", stackKinds...), "kind", "print only stacks of records of a `KIND`: "+strings.Join(stackKinds, ", ")+" (default: all)")
 			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "print only the `N` most frequent stacks")
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
-			o.names.addNames(f.group("Names"))
-			o.names.in.add(f.group("Input"))
+			o.names.add(f.group("Names"))
+			o.in.add(f.group("Input"))
 			return o.run
 		},
 	}
@@ -48,21 +48,31 @@ type stacksOptions struct {
 	kind  string
 	top   int
 	json  bool
-	names blockFlags
+	names nameFlags
+	in    inputFlags
 }
 
 func (o *stacksOptions) run(ctx context.Context, s cli.Streams, args []string) error {
-	list := newStackList(o)
+	if err := o.names.check(); err != nil {
+		return err
+	}
+	resolver, err := o.names.open(ctx, warner(s.Err, "stacks"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	list := newStackList(o, resolver)
 	read := func(in *input) error {
 		return each(in, list.add)
 	}
-	return o.names.in.examine(ctx, s, "stacks", args, read, func(*input) error {
+	return o.in.examine(ctx, s, "stacks", args, read, func(*input) error {
 		report := list.report(o.top)
 		if o.json {
 			return writeJSON(s.Out, report)
 		}
 		w := bufio.NewWriter(s.Out)
 		report.writeText(w)
+		o.names.hint(s.Err, resolver)
 		return w.Flush()
 	})
 }
@@ -85,6 +95,8 @@ type stackGroup struct {
 type frameReport struct {
 	Address string `json:"address"`
 	Text    string `json:"text"`
+
+	shown string // on terminals
 }
 
 func (r *stacksReport) writeText(w io.Writer) {
@@ -97,7 +109,7 @@ func (r *stacksReport) writeText(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 		for _, f := range s.Frames {
-			fmt.Fprintf(w, "\t%s %s\n", f.Address, sites.Printable(f.Text))
+			fmt.Fprintf(w, "\t%s %s\n", f.Address, sites.Printable(f.shown))
 		}
 	}
 }

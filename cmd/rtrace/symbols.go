@@ -33,8 +33,12 @@ type symbolFlags struct {
 // fromEnvironment means the servers in DEBUGINFOD_URLS.
 const fromEnvironment = "DEBUGINFOD_URLS"
 
-func (o *symbolFlags) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.root, "root", "r", "", "look for files, debug files and perf maps first below `DIR`, a copy of the traced machine's root folder")
+// add adds the flags of a command whose -r is --root.
+func (o *symbolFlags) add(f *pflag.FlagSet) { o.addPlaces(f, "r") }
+
+// addPlaces adds the flags. short is the short form of --root, which may be empty.
+func (o *symbolFlags) addPlaces(f *pflag.FlagSet, short string) {
+	f.StringVarP(&o.root, "root", short, "", "look for files, debug files and perf maps first below `DIR`, a copy of the traced machine's root folder")
 	f.StringArrayVar(&o.dirs, "debug-dir", nil, "look for debug files, and for all files by build ID, in `DIR` instead of "+symbol.DebugDir+"; may be repeated")
 	f.StringVar(&o.perfMap, "perf-map", "", "read names of generated code from `FILE`, or none (default: /tmp/perf-PID.map if it belongs to you, root or the process's user)")
 	f.StringVar(&o.servers, "debuginfod", "", "ask the debuginfod server `URL` for files that are not found (default: the servers in the environment variable "+fromEnvironment+"); downloads are kept in your cache folder, below rtrace/debuginfod")

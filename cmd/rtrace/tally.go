@@ -20,7 +20,9 @@ type tallyFlags struct {
 
 // check checks flags whose values need more than parsing.
 func (o *tallyFlags) check() error {
-	o.readGroups()
+	if err := o.readGroups(); err != nil {
+		return err
+	}
 	return o.window.check()
 }
 
@@ -28,17 +30,18 @@ func (o *tallyFlags) check() error {
 // distinct stacks.
 type tally struct {
 	groupTexts
-	groups  *sites.Grouper
-	counter *usage.Counter
-	memo    sites.Memo
-	calls   *callReader
-	minSize uint64
-	all     bool          // including allocations before the window
-	before  []usage.Usage // with all: of each group, where the window begins
-	total   usage.Usage   // with all: of all groups, there
-	begun   bool
-	started int64       // with all: start of the window, on the trace's clock
-	earlier usage.Calls // calls before the window
+	groups   *sites.Grouper
+	counter  *usage.Counter
+	memo     sites.Memo
+	resolver *resolve.Resolver
+	calls    *callReader
+	minSize  uint64
+	all      bool          // including allocations before the window
+	before   []usage.Usage // with all: of each group, where the window begins
+	total    usage.Usage   // with all: of all groups, there
+	begun    bool
+	started  int64       // with all: start of the window, on the trace's clock
+	earlier  usage.Calls // calls before the window
 }
 
 // tallyOptions are options of the commands, in addition to the flags.
@@ -51,9 +54,13 @@ type tallyOptions struct {
 
 // tally reads a trace. Its result is usable even with an error.
 func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tally, error) {
-	calls := newCallReader(in, o.resource)
+	resolver, err := o.names.open(ctx, t.warn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
+	calls := newCallReader(&introducer{in, resolver}, o.resource)
 	calls.window = o.window.open()
-	resolver := o.resolver()
 	o.observeLate(ctx, resolver, in, t.file)
 	grouping := o.grouping(resolver)
 	if t.relative {
@@ -61,10 +68,10 @@ func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tal
 	}
 	x := &tally{
 		groupTexts: groupTexts{o.key, &calls.stats}, groups: sites.NewGrouper(grouping),
-		calls: calls, minSize: uint64(o.minSize), all: t.all,
+		resolver: resolver, calls: calls, minSize: uint64(o.minSize), all: t.all,
 	}
 	x.counter = usage.New(x.group)
-	err := each(calls, func(r *trace.Record) {
+	err = each(calls, func(r *trace.Record) {
 		resolver.Observe(r)
 		x.add(r)
 	})

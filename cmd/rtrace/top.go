@@ -26,9 +26,9 @@ func topCommand() command {
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "sort"}),
 			Examples: []cli.Example{
-				{Does: "show the ten functions that allocate most, with names", Command: "rtrace top -r --top 10 rtrace-raw-4711-0"},
-				{Does: "show which stacks allocate blocks that are freed at once", Command: "rtrace top -r --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
-				{Does: "show what had the memory at the peak of the second minute", Command: "rtrace top -r --from 1m --to 2m --sort at-peak rtrace-raw-4711-0"},
+				{Does: "show the ten functions that allocate most, with names", Command: "rtrace top --top 10 rtrace-raw-4711-0"},
+				{Does: "show which stacks allocate blocks that are freed at once", Command: "rtrace top --by stack --sort temporary --top 5 rtrace-raw-4711-0"},
+				{Does: "show what had the memory at the peak of the second minute", Command: "rtrace top --from 1m --to 2m --sort at-peak rtrace-raw-4711-0"},
 			},
 		},
 		setup: func(f *flags) runFunc {
@@ -96,6 +96,8 @@ func (o *topOptions) run(ctx context.Context, s cli.Streams, args []string) erro
 		if o.json {
 			return writeJSON(s.Out, r.object())
 		}
-		return r.print(s.Out)
+		err := r.print(s.Out)
+		o.names.hint(s.Err, r.resolver)
+		return err
 	})
 }

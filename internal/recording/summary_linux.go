@@ -34,7 +34,7 @@ func (x *session) summary() *Summary {
 		Process: Process{PID: x.pid, Name: x.name(), Path: x.path(), Child: x.child},
 		Regular: x.out.Regular(), Size: x.out.Size(), Alone: x.probes.alone, Stats: x.stats,
 		Remarks: encoder.Remarks(x.out.Encoder()), CutStacks: encoder.CutStacks(x.out.Encoder()),
-		Sites: x.probes.tracer.LiveSites, Frame: x.frames.Text,
+		Sites: x.liveSites, Frame: x.frames.Text,
 	}
 	s.Growth = x.extras.resident.Growth(rss.Live{
 		Blocks: uint64(x.stats.LiveBlocks), Bytes: x.stats.LiveBytes,
@@ -47,4 +47,14 @@ func (x *session) summary() *Summary {
 		s.Runtime = x.chain.events.Summary()
 	}
 	return s
+}
+
+// liveSites returns the call sites with the most live bytes, without frames of wrappers where
+// stacks begin.
+func (x *session) liveSites(n int) []record.LiveSite {
+	all := x.probes.tracer.LiveSites(n)
+	for i := range all {
+		all[i].Frames = x.frames.Unwrapped(all[i].Frames)
+	}
+	return all
 }

@@ -48,11 +48,14 @@ func (r *Recording) open(ctx, until context.Context, stop func()) (*window, erro
 // there is none.
 func (w *window) trace(x *session) (err error) {
 	r := w.recording
-	if r.options.PerfMap {
+	switch {
+	case r.options.PerfMap:
 		if x.chain.perfMap, err = dotnet.NewPerfMap(w.until, x.pid, r.options.Line); err != nil {
 			x.chain.perfMap = nil
 			r.options.Line.Print("process %d: no perf map: %v", x.pid, err)
 		}
+	case r.options.Watch == nil && r.options.Runtime == nil:
+		x.chain.perfMap = dotnet.ReadPerfMap(x.pid, r.options.Line)
 	}
 	if err := x.attach(w.until, r.tracerOptions(x)); err != nil {
 		x.root.Close()

@@ -5,6 +5,10 @@ import "strings"
 // gap stands for what is left out of a name.
 const gap = "…"
 
+// Shorten returns the name of a function, or a text with one, that fits into some columns. It
+// leaves out what distinguishes least.
+func Shorten(s string, room int) string { return shorten(s, room) }
+
 // plainGap stands for it where there are only ASCII characters. It has as many columns.
 const plainGap = "~"
 

@@ -70,15 +70,12 @@ func (s *frames) add(f *sites.Frame) uint32 {
 		s.byKey = make(map[string]uint32)
 	}
 	own := *f
-	own.Function, own.File, own.Module = strings.Clone(f.Function), strings.Clone(f.File), strings.Clone(f.Module)
+	own.Function, own.File, own.Module, own.Position = strings.Clone(f.Function), strings.Clone(f.File), strings.Clone(f.Module), strings.Clone(f.Position)
 	n := uint32(len(s.all))
 	s.all = append(s.all, own)
 	s.byKey[string(s.key)] = n
 	return n
 }
-
-// function returns the name of a frame's function.
-func (s *frames) function(n uint32) string { return s.all[n].Function }
 
 // name names the frames of a row.
 func (s *frames) name(r *row) {
@@ -87,14 +84,11 @@ func (s *frames) name(r *row) {
 	stack, caller := p.places.Place(r.place, &p.names, &s.addresses, &s.texts)
 	numbers := s.numbers[:0]
 	for i := range stack.Frames {
-		first := len(numbers) == 0
 		numbers = append(numbers, s.stepOf(p, r.pid, &stack, i)...)
-		if first {
-			news := sites.LeadingNews(len(numbers), i+1 == len(stack.Frames), func(i int) string { return s.function(numbers[i]) })
-			numbers = slices.Delete(numbers, 0, news)
-		}
 	}
-	if len(stack.Frames) == 0 {
+	if len(numbers) > 0 {
+		numbers = slices.Delete(numbers, 0, s.framer.First(len(numbers), func(i int) *sites.Frame { return &s.all[numbers[i]] }))
+	} else {
 		s.made = append(s.made[:0], sites.Frame{Place: s.framer.Caller(&caller)})
 		numbers = s.number(numbers, r.pid, s.made)
 	}

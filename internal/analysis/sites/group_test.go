@@ -178,7 +178,7 @@ func TestChosenCaller(t *testing.T) {
 		g.Add(leaked(3, 9, 1, 1, "f() from /bin/p", "main() from /bin/p"))
 		stated := calledBy(leaked(4, 8, 1, 1, "g() from /bin/p", "main() from /bin/p"), "g", "", 0)
 		if tt.addresses {
-			stated = calledBy(leaked(4, 8, 1, 1, "strdup() from /lib/c.so", "g() from /bin/p"), "g", "", 0)
+			stated = calledBy(leaked(4, 8, 1, 1, "copy() from /lib/d.so", "g() from /bin/p"), "g", "", 0)
 		}
 		g.Add(stated)
 		var got []string

@@ -3,6 +3,7 @@ package dotnet
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -13,13 +14,13 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// PerfMap is a writer that names the code in stacks that a runtime has compiled. It makes
-// the runtime write a perf map, and at the end of the trace writes the functions in it that
-// stacks contain, because the file may be gone when the trace is read.
+// PerfMap is a writer that names the code in stacks that a runtime has compiled. At the end of
+// the trace it writes the functions in the perf map that stacks contain, because the file may be
+// gone when the trace is read. It can make a .NET runtime write a perf map.
 type PerfMap struct {
 	trace.Writer // where records go; set before the first one
 
-	client *diagnostics.Client
+	client *diagnostics.Client // nil if the runtime writes a perf map by itself, or none
 	file   *diagnostics.PerfMap
 	pid    int32
 	line   *status.Line
@@ -50,6 +51,16 @@ func NewPerfMap(ctx context.Context, pid int, line *status.Line) (*PerfMap, erro
 		return nil, errors.Join(err, file.Close())
 	}
 	return &PerfMap{client: client, file: file, pid: int32(pid), line: line, frames: make(map[uint64]struct{})}, nil
+}
+
+// ReadPerfMap uses the perf map that the process may have when the trace ends. It returns nil if
+// there can be none.
+func ReadPerfMap(pid int, line *status.Line) *PerfMap {
+	file, err := diagnostics.FindPerfMap(pid)
+	if err != nil {
+		return nil
+	}
+	return &PerfMap{file: file, pid: int32(pid), line: line, frames: make(map[uint64]struct{})}
 }
 
 // WriteRecord implements trace.Writer.
@@ -84,6 +95,9 @@ func (m *PerfMap) note(frames []uint64) {
 func (m *PerfMap) name() error {
 	m.end()
 	f, err := m.file.Open()
+	if m.client == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		m.line.Print("process %d: no names of compiled code: %v", m.pid, err)
 		return nil
@@ -114,7 +128,7 @@ func (m *PerfMap) name() error {
 
 // end makes the runtime end its perf map and write the rest of it.
 func (m *PerfMap) end() {
-	if m.ended || m.file.Lasting {
+	if m.ended || m.client == nil || m.file.Lasting {
 		return
 	}
 	m.ended = true

@@ -8,7 +8,7 @@ import (
 // Callers returns a reader of the records of from, in which each call has its caller:
 // function, source file and line. policy selects the frame.
 func Callers(from trace.Reader, root *Root, policy resolve.Policy) trace.Reader {
-	return resolve.NewCallers(from, root.withLines(), policy)
+	return resolve.NewCallers(from, root.withLines(), policy.Wrappers())
 }
 
 // Online adds the function that made each call, and writes the call at once. The line
@@ -25,7 +25,7 @@ var _ trace.Writer = (*Online)(nil)
 // NewOnline returns a writer to another one. policy selects the frame of the caller.
 func NewOnline(to trace.Writer, root *Root, policy resolve.Policy) *Online {
 	r := root.withoutLines()
-	return &Online{resolve.NewCallers(nil, r, policy), r, to}
+	return &Online{resolve.NewCallers(nil, r, policy.Wrappers()), r, to}
 }
 
 // WriteRecord implements trace.Writer.

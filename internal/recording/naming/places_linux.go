@@ -46,7 +46,7 @@ type Places struct {
 func OpenPlaces(pid int) *Places {
 	root := OpenRoot(pid)
 	resolver := root.withLines()
-	return &Places{root: root, resolver: resolver, callers: resolve.NewCallers(nil, resolver, resolve.Program)}
+	return &Places{root: root, resolver: resolver, callers: resolve.NewCallers(nil, resolver, resolve.Program.Wrappers())}
 }
 
 // Close releases the files that the process sees.

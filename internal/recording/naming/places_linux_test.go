@@ -29,7 +29,7 @@ func TestPlaceFrames(t *testing.T) {
 		}
 	}
 	resolver := e.root.withLines()
-	p := &Places{root: e.root, resolver: resolver, callers: resolve.NewCallers(nil, resolver, resolve.Program)}
+	p := &Places{root: e.root, resolver: resolver, callers: resolve.NewCallers(nil, resolver, resolve.Program.Wrappers())}
 	want := ""
 	for i := range e.records {
 		p.Observe(&e.records[i])

@@ -59,24 +59,14 @@ func (r *Root) withLines() *resolve.Resolver {
 	return resolve.New(resolve.Options{Open: r.open, MaxDebug: maxDebug, MaxSymbols: maxSymbols})
 }
 
+// named returns a resolver whose texts have lines and inlined functions.
+func (r *Root) named() *resolve.Resolver {
+	return resolve.New(resolve.Options{
+		Open: r.open, MaxDebug: maxDebug, MaxSymbols: maxSymbols, Style: resolve.Style{Lines: true, FullPath: true},
+	})
+}
+
 // withoutLines returns a resolver of functions.
 func (r *Root) withoutLines() *resolve.Resolver {
 	return resolve.New(resolve.Options{Open: r.open, MaxSymbols: maxSymbols, NoLines: true})
 }
-
-// Frames names frames of a process for people.
-type Frames struct {
-	resolver *resolve.Resolver
-	pid      int32
-}
-
-// NewFrames returns the frames of a process with this root.
-func NewFrames(pid int, root *Root) *Frames {
-	return &Frames{pid: int32(pid), resolver: root.withLines()}
-}
-
-// Observe takes records about mappings.
-func (f *Frames) Observe(rec *trace.Record) { f.resolver.Observe(rec) }
-
-// Text returns the name of a frame.
-func (f *Frames) Text(addr uint64) string { return f.resolver.Process(f.pid).Text(addr) }

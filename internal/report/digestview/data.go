@@ -264,8 +264,8 @@ func (b *builder) frame(n uint32) (int, bool) {
 	b.Frames.File = append(b.Frames.File, b.text(f.File))
 	b.Frames.Line = append(b.Frames.Line, f.Line)
 	b.Frames.Module = append(b.Frames.Module, b.text(f.Module))
-	address := ""
-	if f.Addr != 0 {
+	address := f.Position
+	if address == "" && f.Addr != 0 {
 		address = "0x" + strconv.FormatUint(f.Addr, 16)
 	}
 	b.Frames.Address = append(b.Frames.Address, b.text(address))

@@ -20,14 +20,15 @@ class Data {
 
   text(n) { return this.texts[n]; }
 
-  // name returns the function of a frame, or else its address, line and module.
+  // name returns the function of a frame, or else the module and the offset in it, or the address,
+  // line and module.
   name(frame) {
     if (frame < 0) return OTHER;
     const f = this.frames;
     const name = this.text(f.function[frame]);
     if (name) return name;
-    const where = this.text(f.file[frame]);
-    return [this.text(f.address[frame]), where ? 'at ' + where : '', f.module[frame] ? 'in ' + base(this.text(f.module[frame])) : ''].filter(Boolean).join(' ') || UNKNOWN;
+    const where = this.text(f.file[frame]), at = this.text(f.address[frame]);
+    return [at, where ? 'at ' + where : '', f.module[frame] && !at.includes('+') ? 'in ' + base(this.text(f.module[frame])) : ''].filter(Boolean).join(' ') || UNKNOWN;
   }
 
   module(frame) { return frame < 0 ? '' : this.text(this.frames.module[frame]); }

@@ -118,6 +118,8 @@ func groupName(f *sites.Frame) (name, module string) {
 		return path.Base(f.Module), f.Module
 	case f.Addr == 0:
 		return f.String(), ""
+	case f.Position != "":
+		return f.Position, f.Module
 	}
 	name = "0x" + strconv.FormatUint(f.Addr, 16)
 	if f.Module != "" {

@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/frametext"
+	"rtrace-bpf/internal/symbol"
 	"rtrace-bpf/internal/symbol/lines"
+	"rtrace-bpf/internal/wrapper"
 	"rtrace-bpf/trace"
 )
 
@@ -18,8 +20,8 @@ import (
 // Where the files give no answer, the texts of the frames are used, if the stack has some.
 type Callers struct {
 	from     trace.Reader
-	resolver *Resolver // if nil, only texts are used
-	policy   Policy
+	resolver *Resolver     // if nil, only texts are used
+	wrappers *wrapper.List // whose frames are not callers
 
 	slots  []siteSlot
 	sites  map[siteKey]*site
@@ -61,9 +63,10 @@ type siteSlot struct {
 var nowhere = &site{counts: true, found: true, other: true}
 
 // NewCallers returns a Callers that reads from from and resolves addresses with r, which
-// may be nil. It passes the mappings of the trace to r.
-func NewCallers(from trace.Reader, r *Resolver, p Policy) *Callers {
-	c := &Callers{from: from, resolver: r, policy: p, texts: make(map[string]*site)}
+// may be nil. It passes the mappings of the trace to r. The caller is the innermost frame
+// that is not in wrappers.
+func NewCallers(from trace.Reader, r *Resolver, wrappers *wrapper.List) *Callers {
+	c := &Callers{from: from, resolver: r, wrappers: wrappers, texts: make(map[string]*site)}
 	if r != nil {
 		c.slots, c.sites = make([]siteSlot, 1<<cacheBits), make(map[siteKey]*site)
 	}
@@ -157,24 +160,25 @@ func (c *Callers) locate(p *Process, addr uint64) *site {
 	}
 	s := new(site)
 	switch {
-	case c.policy == Program && isRuntime(m.module.path):
+	case c.wrappers.Has(&wrapper.Frame{Module: m.module.path}):
 		s.known = true
 	case f == nil:
 		s.counts, s.found, s.other = true, true, true
 	default:
-		c.choose(s, c.resolver.frames(c.frames[:0], m.module, f, at))
+		c.choose(s, m.module.path, c.resolver.frames(c.frames[:0], m.module, f, at))
 	}
 	c.keep(s, 0)
 	c.sites[key] = s
 	return s
 }
 
-// choose selects the frame that counts.
-func (c *Callers) choose(s *site, frames []lines.Frame) {
+// choose selects the frame that counts, of those at an address in a file.
+func (c *Callers) choose(s *site, file string, frames []lines.Frame) {
 	c.frames = frames
 	for i := range frames {
 		f := &frames[i]
-		if c.policy == Program && isWrapper(f) {
+		source, _ := symbol.Source(f.Function)
+		if c.wrappers.Has(&wrapper.Frame{Function: source, Namespace: f.Namespace, File: f.File, Module: file}) {
 			s.known = true
 			continue
 		}
@@ -198,7 +202,7 @@ func (c *Callers) findInner(p *Process, addr uint64, s *site) {
 	}
 	c.frames = c.resolver.frames(c.frames[:0], m.module, f, at)
 	for i := range c.frames {
-		if f := &c.frames[i]; !isAllocator(f.Function) {
+		if f := &c.frames[i]; !wrapper.IsAllocator(f.Function) {
 			s.inner, s.other = callerOf(f), true
 			return
 		}
@@ -215,10 +219,10 @@ func (c *Callers) text(text string) *site {
 		var part string
 		part, rest = frametext.Outer(rest)
 		p := parseText(part)
-		if !s.other && p.caller.Function != "" && !isAllocator(p.caller.Function) {
+		if !s.other && p.caller.Function != "" && !wrapper.IsAllocator(p.caller.Function) {
 			s.inner, s.other = p.caller, true
 		}
-		if c.policy == Innermost || !p.isWrapper() {
+		if !c.wrappers.Has(&wrapper.Frame{Function: p.caller.Function, File: p.caller.File, Module: p.module}) {
 			s.counts, s.caller = true, p.caller
 		}
 	}

@@ -70,7 +70,7 @@ func callersOf(t *testing.T, calls []logged, maps []trace.Record, p Policy) []tr
 	for i := range calls {
 		src = append(src, trace.Record{Kind: trace.KindCall, PID: 1, Call: trace.Call{Stack: trace.Stack{Frames: calls[i].frames}}})
 	}
-	all, err := trace.Load(NewCallers(&src, New(Options{}), p))
+	all, err := trace.Load(NewCallers(&src, New(Options{}), p.Wrappers()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestCallersBounded(t *testing.T) {
 		for i := range src {
 			r.Observe(&src[i])
 		}
-		c := NewCallers(nil, r, Program)
+		c := NewCallers(nil, r, Program.Wrappers())
 		for range 2 {
 			for i := range all {
 				for k := range all[i] {
@@ -268,7 +268,7 @@ func debugOf(src records, calls []logged) uint64 {
 	for i := range src {
 		r.Observe(&src[i])
 	}
-	c := NewCallers(nil, r, Program)
+	c := NewCallers(nil, r, Program.Wrappers())
 	for i := range calls {
 		c.Caller(1, &trace.Stack{Frames: calls[i].frames})
 	}

@@ -6,52 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rtrace-bpf/internal/wrapper"
 	"rtrace-bpf/trace"
 )
-
-func TestIsRuntime(t *testing.T) {
-	for name, want := range map[string]bool{
-		"/lib/x86_64-linux-gnu/libc.so.6": true, "/lib/libc-2.31.so": true, "/lib/ld-2.31.so": true, "/lib64/ld-linux-x86-64.so.2": true,
-		"/lib/ld-musl-x86_64.so.1": true, "/lib/libc.musl-x86_64.so.1": true, "/lib/libc.so": true, "libc.so.6": true,
-		"/usr/lib/libstdc++.so.6.0.30": true, "/usr/lib/libc++.so.1": true, "/lib/libpthread-2.31.so": true, "/lib/libuClibc-0.9.33.2.so": true,
-		"/usr/lib/libjemalloc.so.2": true, "/usr/lib/libtcmalloc_minimal.so.4": true, "/opt/libmimalloc.so (deleted)": true,
-		"/usr/lib/libgcc_s.so.1": true,
-		"/usr/bin/libc":          false, "/usr/lib/libcurl.so.4": false, "/usr/lib/libc-client.so.2": false, "/usr/lib/libcap-2.so": false,
-		"/usr/lib/libm17n.so.0": false, "/bin/prog": false, "": false, "[vdso]": false, "/lib/libc.sock": false, "/usr/lib/libglib-2.0.so.0": false,
-		"/lib/libcrypt.so.1": false,
-	} {
-		if got := isRuntime(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
-	}
-}
-
-func TestInRuntimeSpace(t *testing.T) {
-	for name, want := range map[string]bool{
-		"_ZSt4copyIPiS0_ET0_T_S2_S1_": true, "_ZNSt6vectorIiSaIiEE9push_backERKi": true, "_ZNKSt6vectorIiSaIiEE4sizeEv": true,
-		"_ZNSs6appendEPKc": true, "_ZNKSs4sizeEv": true, "_ZNSaIcEC1Ev": true, "_ZNSolsEi": true, "_ZNRSt8optionalIiE5valueEv": true,
-		"_ZN9__gnu_cxx13new_allocatorIiE8allocateEmPKv": true, "_ZNK9__gnu_cxx17__normal_iteratorIPiE4baseEv": true,
-		"_ZZNSt3foo3barEvE1x": true, "_ZNSt3__16vectorIiE3fooEv": true, "_ZN10__cxxabiv117__class_type_infoD0Ev": true,
-		"_Z3fooSt6vectorIiSaIiEE": false, "_ZN4item4growERSt6vectorIiSaIiEE": false, "main": false, "": false, "_Z": false, "_ZN": false,
-		"_ZN2S13fooEv": false, "_ZplRKSsS0_": false, "St": false, "_ZN3std2io5stdio6_print17h0123456789abcdefE": false, "_ZL3foov": false,
-	} {
-		if got := inRuntimeSpace(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func TestIsAllocator(t *testing.T) {
-	for name, want := range map[string]bool{
-		"malloc": true, "__libc_malloc": true, "_Znwm": true, "_ZnamRKSt9nothrow_t": true, "_ZdlPvm": true, "je_malloc": true, "tc_realloc": true,
-		"operator new": true, "operator new[](unsigned long)": true, "__libc_memalign": true,
-		"new": false, "xmalloc": false, "main": false, "": false, "_ZdvRK1AS1_": false, "mallocator": false, "my_free": false,
-	} {
-		if got := isAllocator(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
 
 func TestParseText(t *testing.T) {
 	caller := func(function, file string, line uint64) trace.Caller {
@@ -83,10 +40,15 @@ func TestParseText(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%q: got %+v, want %+v", tt.text, got, tt.want)
 		}
-		if w := got.isWrapper(); w != tt.wrapper {
+		if w := isWrapper(&got); w != tt.wrapper {
 			t.Errorf("%q: wrapper %v", tt.text, w)
 		}
 	}
+}
+
+// isWrapper reports whether a text belongs to no caller.
+func isWrapper(p *parsedText) bool {
+	return new(wrapper.List).Has(&wrapper.Frame{Function: p.caller.Function, File: p.caller.File, Module: p.module})
 }
 
 func FuzzParseText(f *testing.F) {
@@ -95,7 +57,7 @@ func FuzzParseText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p := parseText(text)
-		p.isWrapper()
+		isWrapper(&p)
 		if n := len(p.caller.Function) + len(p.caller.File) + len(p.module); n > len(text) {
 			t.Errorf("%d bytes from %d", n, len(text))
 		}
@@ -173,7 +135,7 @@ func TestCallers(t *testing.T) {
 				for _, m := range callerMaps() {
 					r.Observe(m)
 				}
-				c := NewCallers(nil, r, policy)
+				c := NewCallers(nil, r, policy.Wrappers())
 				for range 2 { // the second answer is a cached one
 					if got := c.Caller(0, &trace.Stack{Frames: tt.frames, Names: tt.names}); got != want {
 						t.Errorf("%v: got %+v, want %+v", policy, got, want)
@@ -202,7 +164,7 @@ func TestCallersReader(t *testing.T) {
 		call(trace.Caller{}, libMalloc-0x10000),
 		{Kind: trace.KindEnd},
 	}
-	got, err := trace.Load(NewCallers(&src, New(opener(callerFiles())), Program))
+	got, err := trace.Load(NewCallers(&src, New(opener(callerFiles())), Program.Wrappers()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +181,7 @@ func TestCallersReader(t *testing.T) {
 
 // TestCallersOfTexts needs no files.
 func TestCallersOfTexts(t *testing.T) {
-	c := NewCallers(nil, nil, Program)
+	c := NewCallers(nil, nil, Program.Wrappers())
 	stack := &trace.Stack{
 		Frames: []uint64{1, 2, 3},
 		Names:  []string{"operator new(unsigned long) from /lib/libstdc++.so.6", "f() at f.c:3", "main() at f.c:9"},
@@ -241,7 +203,7 @@ func TestCallersForget(t *testing.T) {
 	for _, m := range callerMaps() {
 		r.Observe(m)
 	}
-	c := NewCallers(nil, r, Program)
+	c := NewCallers(nil, r, Program.Wrappers())
 	stack := &trace.Stack{Frames: []uint64{libStrdup, inWork}}
 	for _, text := range []string{"x()", "y()", "z()"} {
 		if got := c.Caller(0, stack); got.Function != "work" {
@@ -261,7 +223,7 @@ func wrapped() *Callers {
 	for _, m := range callerMaps() {
 		r.Observe(m)
 	}
-	return NewCallers(&endless{frames: []uint64{cxxNew, inVector, inWork, inMain, inMain, inMain, inMain, inMain, inMain, libNone}}, r, Program)
+	return NewCallers(&endless{frames: []uint64{cxxNew, inVector, inWork, inMain, inMain, inMain, inMain, inMain, inMain, libNone}}, r, Program.Wrappers())
 }
 
 func TestCallersAllocateNothing(t *testing.T) {
@@ -293,7 +255,7 @@ func BenchmarkCallers(b *testing.B) {
 
 // BenchmarkCallersOfTexts takes the caller from the texts of frames.
 func BenchmarkCallersOfTexts(b *testing.B) {
-	c := NewCallers(nil, nil, Program)
+	c := NewCallers(nil, nil, Program.Wrappers())
 	stack := &trace.Stack{Frames: []uint64{1, 2, 3}, Names: []string{"strdup() from /lib/libc.so.6", "work() at work.c:3", "main() at work.c:9"}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,6 +19,9 @@ var (
 	errMachine = errors.New("it is for a different machine than the trace")
 	errLinked  = errors.New("it is linked differently from the traced file")
 	errPlace   = errors.New("its segments do not fit the mapping in the trace")
+
+	// ErrUnidentified reports that a trace does not identify a file; see Options.Identified.
+	ErrUnidentified = errors.New("the trace does not identify the file")
 )
 
 // buildError reports that a file is a different build from the traced one.
@@ -48,7 +51,11 @@ func (r *Resolver) load(m *module) *symbol.File {
 		return nil
 	}
 	f, err := r.find(m)
+	m.err = err
 	switch {
+	case errors.Is(err, ErrUnidentified):
+		r.stats.Missing++
+		return nil
 	case errors.Is(err, errNoFile):
 		m.noFile = true
 		return nil
@@ -105,8 +112,17 @@ func (r *Resolver) matches(m *module, f *symbol.File) error {
 		return errMachine
 	case m.known && m.record.Fixed != f.Fixed():
 		return errLinked
+	case r.options.Identified && !r.same(m, f):
+		return ErrUnidentified
 	}
 	return nil
+}
+
+// same reports whether f is the file of m, which has no build ID in the trace, because the tracer
+// found none in it and it has not changed since.
+func (r *Resolver) same(m *module, f *symbol.File) bool {
+	_, changed := f.Stamp()
+	return m.known && f.BuildID() == "" && r.began != 0 && changed < r.began
 }
 
 // isMismatch reports whether an error means that a file is not the traced one.

@@ -19,6 +19,8 @@ type module struct {
 	noFile  bool // its name does not stand for a file
 	warned  bool
 	file    *symbol.File // nil if it is missing or does not match
+	err     error        // why file is nil
+	unnamed int          // addresses that were looked up and have no name
 	frames  frames
 	debug   debugging
 }
@@ -38,8 +40,7 @@ func (m *module) open(r *Resolver) (*symbol.File, error) {
 	switch {
 	case m.path == vdsoName && m.buildID != "":
 		return openVDSO()
-	case !strings.HasPrefix(m.path, "/"), strings.HasPrefix(m.path, "//"), strings.HasPrefix(m.path, "/memfd:"),
-		strings.HasPrefix(m.path, "/SYSV"), strings.HasPrefix(m.path, "/dev/"):
+	case !isFile(m.path):
 		return nil, errNoFile
 	}
 	record := trace.Module{Path: m.path}
@@ -47,4 +48,17 @@ func (m *module) open(r *Resolver) (*symbol.File, error) {
 		record = m.record
 	}
 	return r.open(&record)
+}
+
+// isFile reports whether the name of a mapping stands for a file.
+func isFile(name string) bool {
+	if !strings.HasPrefix(name, "/") {
+		return false
+	}
+	for _, p := range [...]string{"//", "/memfd:", "/SYSV", "/dev/"} {
+		if strings.HasPrefix(name, p) {
+			return false
+		}
+	}
+	return true
 }

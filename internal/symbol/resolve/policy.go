@@ -1,16 +1,17 @@
 package resolve
 
-import "slices"
+import (
+	"slices"
+
+	"rtrace-bpf/internal/wrapper"
+)
 
 // Policy selects the frame of a stack that is the caller of a call.
 type Policy uint8
 
 const (
-	// Program selects the innermost frame of the program and its own libraries. It skips
-	// the C library, the dynamic loader, the C++ library and allocators' libraries, and
-	// what those put into other files: functions of the namespace std, operator new and
-	// delete, an allocator that is linked in. If no frame remains, it selects the innermost
-	// one that is no function of an allocator.
+	// Program selects the innermost frame that is not in the list of package wrapper. If no
+	// frame remains, it selects the innermost one that is no function of an allocator.
 	Program Policy = iota
 	// Innermost selects the frame that the call returns to.
 	Innermost
@@ -28,4 +29,12 @@ func Policies() []string { return slices.Clone(policyNames) }
 func ParsePolicy(name string) (Policy, bool) {
 	i := slices.Index(policyNames, name)
 	return Policy(max(i, 0)), i >= 0
+}
+
+// Wrappers returns the list of frames that the policy skips.
+func (p Policy) Wrappers() *wrapper.List {
+	if p == Innermost {
+		return wrapper.None
+	}
+	return new(wrapper.List)
 }

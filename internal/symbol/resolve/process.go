@@ -2,7 +2,9 @@ package resolve
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rtrace-bpf/internal/frametext"
@@ -118,6 +120,20 @@ func (p *Process) Module(addr uint64) string {
 	return ""
 }
 
+// Position returns the file at a return address and the offset in it, such as "prog+0x1234",
+// which is the same in each run; "" if no file is mapped there. It opens no file.
+func (p *Process) Position(addr uint64) string {
+	i := p.after(addr - 1)
+	if i == len(p.maps) || p.maps[i].start >= addr {
+		return ""
+	}
+	m := &p.maps[i]
+	if !isFile(m.module.path) {
+		return ""
+	}
+	return path.Base(m.module.path) + "+0x" + strconv.FormatUint(addr-m.whole.Start+m.whole.Offset, 16)
+}
+
 // Text returns the text for a return address as sp-rtrace's resolver prints it: "main()
 // from /bin/x", "from /bin/x" if the function is unknown, "in ??" if the file is.
 func (p *Process) Text(addr uint64) string { return p.frame(addr).text }
@@ -158,24 +174,31 @@ func (p *Process) lookup(addr uint64) *frame {
 	m, f, at := p.locate(addr)
 	switch {
 	case m == nil:
-		return p.made(addr, unknown)
+		return p.made(addr, unknown, &p.resolver.unmapped)
 	case m.module.path == vsyscallName:
 		return m.module.frames.vsyscall(addr)
 	case f == nil && m.module.noFile:
-		return p.made(addr, m.module.frames.bare)
-	case f == nil:
-		return m.module.frames.bare
-	case p.resolver.options.Style.Lines:
-		return m.module.place(p.resolver, f, at)
+		return p.made(addr, m.module.frames.bare, &p.resolver.generated)
 	}
-	return m.module.frames.function(f, f.Find(at))
+	found := m.module.frames.bare
+	switch {
+	case f == nil:
+	case p.resolver.options.Style.Lines:
+		found = m.module.place(p.resolver, f, at)
+	default:
+		found = m.module.frames.function(f, f.Find(at))
+	}
+	if found.name == "" {
+		m.module.unnamed++
+	}
+	return found
 }
 
 // traced returns the frame of an address in a function that a record of the trace
 // describes.
 func traced(name, module string) *frame {
 	text := name
-	if !strings.Contains(text, "(") { // otherwise it contains parameters, and perhaps more after them
+	if !strings.ContainsAny(text, "( ") { // otherwise it contains parameters, or is no name of C
 		text += "()"
 	}
 	if module != "" {
@@ -184,8 +207,9 @@ func traced(name, module string) *frame {
 	return &frame{name: name, module: module, text: text}
 }
 
-// made returns the frame of an address in code that the process generated, or else other.
-func (p *Process) made(addr uint64, other *frame) *frame {
+// made returns the frame of an address in code that the process generated, or else other, which it
+// counts.
+func (p *Process) made(addr uint64, other *frame, n *int) *frame {
 	r := p.resolver
 	if !p.looked {
 		p.looked = true
@@ -200,6 +224,7 @@ func (p *Process) made(addr uint64, other *frame) *frame {
 	}
 	name, ok := p.jit.Lookup(addr)
 	if !ok {
+		*n++
 		return other
 	}
 	return &frame{name: name, module: p.jit.Path(), text: name + " from " + p.jit.Path()}

@@ -1,8 +1,10 @@
 package resolve
 
 import (
+	"cmp"
 	"debug/elf"
 	"io/fs"
+	"strings"
 
 	"rtrace-bpf/internal/frametext"
 	"rtrace-bpf/internal/symbol"
@@ -19,6 +21,9 @@ type Options struct {
 	// is empty if the trace does not give it. The resolver loads and closes what it
 	// returns.
 	Open func(trace.Module) (*symbol.File, error)
+	// Identified uses only files that the trace identifies: by build ID, or as a file without
+	// one that has not changed since the recording began.
+	Identified bool
 	// PerfMap returns the path of the perf map in which the process with the given ID, 0 if
 	// it is unknown, describes the code that it generated. If PerfMap is nil or the path is
 	// empty, there is none. trusted, if not nil, reports whether the file may be the
@@ -73,6 +78,10 @@ type Resolver struct {
 	version   uint32        // changes with any mapping; cached answers of another version are void
 	machines  []elf.Machine // that the trace may come from; empty if unknown
 	pid       int32         // of the first process that the trace names
+	program   string        // that process's; empty if unknown
+	began     int64         // when its recording began, in ns since 1970; 0 if unknown
+	generated int           // addresses without a name in memory that no file is mapped to
+	unmapped  int           // and where nothing is mapped
 	frame     []lines.Frame // reused
 	debug     uint64        // bytes of debugging information in memory, including its indexes
 	symbols   uint64        // bytes of symbols in memory
@@ -117,9 +126,11 @@ func (r *Resolver) Observe(rec *trace.Record) {
 	switch rec.Kind {
 	case trace.KindHeader:
 		r.machines = machinesOf(rec.Header.Arch)
+		r.began = cmp.Or(r.began, rec.Header.WallTime)
 	case trace.KindProcess:
+		r.began = cmp.Or(r.began, rec.Process.WallTime)
 		if r.pid == 0 {
-			r.pid = rec.PID
+			r.pid, r.program = rec.PID, strings.Clone(rec.Process.Program())
 		}
 	case trace.KindModule:
 		r.describe(&rec.Module)
@@ -181,6 +192,9 @@ func (r *Resolver) Function(pid int32, addr uint64) string {
 // Text returns the text for a return address of the only process of the trace; see
 // [Process.Text].
 func (r *Resolver) Text(addr uint64) string { return r.Process(0).Text(addr) }
+
+// Program returns the name of the first process that the trace names, without its folder.
+func (r *Resolver) Program() string { return r.program }
 
 // Stats returns what was missing so far. Files are opened when an address in them is first
 // looked up.
