@@ -24,6 +24,8 @@ type allocatorFlags struct {
 	minSize    flags.Size // of blocks
 	args       bool
 	operators  string
+	way        string // in which allocations are recorded
+	verify     int    // one allocation in verify is compared; 0 for none
 	noLive     bool
 	heapGrowth bool
 	heapInfo   bool
@@ -38,6 +40,8 @@ func (a *allocatorFlags) declare(f *pflag.FlagSet) {
 	f.Var(&a.minSize, "min-size", "leave out blocks smaller than `BYTES` (suffixes K, M, G), and their frees")
 	f.BoolVar(&a.args, "args", false, "also record the arguments of calls of allocators: size, nmemb, alignment, ptr; calls of other modules always have theirs")
 	f.Var(flags.Word(&a.operators, "all", "all", "new", "none"), "operators", "record C++ operators of `WHICH` kind under their own names, instead of the malloc and free that they call: all, new or none; each name costs one more probe on each such call, a delete two in most programs")
+	f.Var(flags.Word(&a.way, "returns", "returns", "paths"), "allocations", "record allocations in this `WAY`: returns (a breakpoint at the entry of the function and a return probe) or paths (one breakpoint inside the function, where its code was proved to allow that; x86-64 only, new)")
+	f.Var(flags.Number(&a.verify, 0, 0, flags.Unbounded), "verify-sites", "with --allocations=paths, compare every `N`th allocation with the entry and the return of its function, and report differences")
 	f.BoolVar(&a.noLive, "no-live", false, "do not track live blocks: uses less memory, and the summary has no live blocks")
 	f.BoolVar(&a.heapGrowth, "heap-growth", false, "also record the memory that the allocator gets from the system; mtrc always contains it")
 	f.BoolVar(&a.heapInfo, "heap-info", false, "end the trace with the state of the heap, as mallinfo reports it; values that need symbols of the C library are 0 without them, and a message and the side file name these values")
@@ -46,6 +50,9 @@ func (a *allocatorFlags) declare(f *pflag.FlagSet) {
 // checkValues returns an error if an allocator's name is unknown, with the name that was
 // probably meant.
 func (a *allocatorFlags) checkValues(*config) error {
+	if a.verify > 0 && plan.WayChoices()[a.way] != plan.WaysPaths {
+		return errors.New("--verify-sites: only --allocations=paths has sites to verify")
+	}
 	o := plan.Options{PID: anyPID, Allocators: a.names}
 	err := o.Check()
 	if err == nil {
@@ -77,6 +84,7 @@ func (a *allocatorFlags) set(o *plan.Options) error {
 	o.Allocators, o.Library, o.Symbols = a.names, a.library, a.symbols
 	o.MinSize, o.Args, o.NoLive = uint64(a.minSize), a.args, a.noLive
 	o.Operators, o.HeapGrowth = plan.OperatorChoices()[a.operators], a.heapGrowth
+	o.Ways, o.VerifySites = plan.WayChoices()[a.way], a.verify
 	return nil
 }
 

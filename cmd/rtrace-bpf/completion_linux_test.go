@@ -93,7 +93,7 @@ func TestBashCompletion(t *testing.T) {
 // offer.
 func TestOffers(t *testing.T) {
 	nothing := map[string]bool{ // only the user knows the value
-		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "mtrc-words": true,
+		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "verify-sites": true, "mtrc-words": true,
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
 		"max-rate": true, "max-size": true, "interval": true, "filter": true, "count": true, "rows": true, "max-processes": true, "verbose": true,
 		"watch": true, "max-walk": true, "snapshot": true,

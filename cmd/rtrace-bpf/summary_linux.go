@@ -53,6 +53,7 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		r.liveSummary(w, stats)
 	}
 	r.stackSummary(w, s)
+	r.comparison(w, s)
 	for _, remark := range s.Remarks {
 		fmt.Fprintf(w, "  %s: %s\n", r.config.format.name, remark)
 	}
@@ -168,6 +169,13 @@ func (r *reporter) stackSummary(w io.Writer, s *recording.Summary) {
 			fmt.Fprintf(w, "; %d were left out, because the ring was busy", stats.Work.Unchecked)
 		}
 		fmt.Fprintln(w)
+	}
+}
+
+// comparison prints how many allocations were compared with entry and return.
+func (r *reporter) comparison(w io.Writer, s *recording.Summary) {
+	if r.config.allocators.verify > 0 {
+		fmt.Fprintf(w, "  compared allocations: %d, %d differ\n", s.Stats.Work.Compared, s.Stats.Work.Differ)
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *topFlags) declare(g *flags.Groups) {
 			}
 		})
 	}
-	pick(g.Group("What is traced"), "pid", "comm", "wait", "cgroup", "uid", "follow-forks", "max-processes", "enable", "allocator", "library", "symbol", "min-size", "operators")
+	pick(g.Group("What is traced"), "pid", "comm", "wait", "cgroup", "uid", "follow-forks", "max-processes", "enable", "allocator", "library", "symbol", "min-size", "operators", "allocations")
 	f := g.Group("View")
 	f.Var(flags.Word(&t.order, string(topview.OrderLive), topview.Orders()...), "sort", "begin with the rows with most of `FIGURE`: live bytes, growth of live bytes per second, rate of allocated bytes per second, or count of live blocks")
 	f.Var(flags.Word(&t.by, string(topview.BySite), topview.Groupings()...), "by", "add up calls with the same `WHAT`: site is the whole stack")

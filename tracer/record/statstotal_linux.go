@@ -33,6 +33,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Work.Walks += o.Work.Walks
 	s.Work.Searches += o.Work.Searches
 	s.Work.Unchecked += o.Work.Unchecked
+	s.Work.Compared += o.Work.Compared
+	s.Work.Differ += o.Work.Differ
 	s.Late += o.Late
 	s.Verified += o.Verified
 	s.VerifyDiffers += o.VerifyDiffers

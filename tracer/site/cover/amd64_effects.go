@@ -4,6 +4,10 @@ import "golang.org/x/arch/x86/x86asm"
 
 // effects translates instructions that are not branches. It reports false for those that it does
 // not know.
+//
+// Package site has a table of its own, which answers another question: which registers still hold
+// arguments in straight code. Here an instruction is a list of effects on values that can be
+// followed forwards and backwards. They share the decoder and what the kernel emulates.
 func (d decoder) effects() bool {
 	x := d.inst
 	a, b := x.Args[0], x.Args[1]
