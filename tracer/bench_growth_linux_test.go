@@ -1,0 +1,72 @@
+package tracer
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
+	"rtrace-bpf/tracer/plan"
+)
+
+// BenchmarkGrowth measures the CPU time that a program which only touches memory for the first time
+// uses for a page: as it is, and while its resident memory is recorded.
+func BenchmarkGrowth(b *testing.B) {
+	testutil.NeedBPF(b)
+	program := testutil.Build(b, "faultloop", "-O2")
+	for _, name := range []string{"untraced", "traced"} {
+		b.Run(name, func(b *testing.B) {
+			var used, pages uint64
+			for b.Loop() {
+				child := testutil.Spawn(b, program, "100000")
+				child.Ready()
+				end := func() {}
+				if name == "traced" {
+					end = recordGrowth(b, child.PID)
+				}
+				child.Go()
+				child.Succeed()
+				end()
+				report := child.Report()
+				used, pages = used+report.CPUNs, pages+report.Pairs
+			}
+			b.ReportMetric(float64(used)/float64(pages), "cpu-ns/page")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// recordGrowth records the resident memory of a process. The result waits for the end of the
+// trace.
+func recordGrowth(b *testing.B, pid int) (end func()) {
+	b.Helper()
+	o := plan.Options{PID: pid, Depth: plan.DefaultDepth}
+	growth(&o)
+	p, err := plan.New(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tracer, err := Open(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		var rec trace.Record
+		for {
+			if err := tracer.ReadRecord(&rec); err != nil {
+				read <- err
+				return
+			}
+		}
+	}()
+	return func() {
+		if err := <-read; !errors.Is(err, io.EOF) {
+			b.Error(err)
+		}
+		if err := tracer.Close(); err != nil {
+			b.Error(err)
+		}
+	}
+}
