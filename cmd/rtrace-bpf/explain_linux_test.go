@@ -226,8 +226,9 @@ func childrenOf(t *testing.T, pid int) string {
 	return strings.TrimSpace(string(text))
 }
 
-// containerRoot returns a folder with a program and the libraries that it loads.
-func containerRoot(t *testing.T, program string) string {
+// containerRoot returns a folder with a program and the libraries that it loads when it is started
+// with args.
+func containerRoot(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	root := t.TempDir()
 	put := func(from, to string) {
@@ -253,7 +254,7 @@ func containerRoot(t *testing.T, program string) string {
 			put(loader, loader)
 		}
 	}
-	child := testutil.Spawn(t, program, "leak", "1")
+	child := testutil.Spawn(t, program, args...)
 	child.Ready()
 	loaded, err := proc.Maps(child.PID)
 	if err != nil {
@@ -271,7 +272,7 @@ func containerRoot(t *testing.T, program string) string {
 // outside: its files are found in its own root, and tmpfs is known from its own mounts.
 func TestExplainContainer(t *testing.T) {
 	program := testutil.Build(t, "residence", "-pthread")
-	root := containerRoot(t, program)
+	root := containerRoot(t, program, "leak", "1")
 	if err := os.WriteFile(filepath.Join(root, "file"), make([]byte, 16<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -125,8 +125,8 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	account := rss.NewReader(in)
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
-	engine := aggregate.NewReader(calls)
-	kept := filter.NewStill(engine)
+	engine := aggregate.New()
+	kept := filter.NewFed(calls, engine, o.resource)
 	kept.Fill()
 	calls.warn(warn)
 	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
@@ -146,7 +146,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	grouping.Blocks = o.blocks
 	r.groups = sites.NewGrouper(grouping)
 	if !r.doubtful && !o.unknown && o.judged() {
-		r.trends = newTrends(engine.Engine, o.resource, newSiteNamer(engine.Engine, o.framer(resolver), resolver))
+		r.trends = newTrends(engine, o.resource, newSiteNamer(engine, o.framer(resolver), resolver))
 	}
 	names := resolve.NewReader(kept, resolver)
 	var rec trace.Record

@@ -28,6 +28,7 @@ const (
 	Runtime      Kind = "runtime"       // other memory of a language's runtime
 	Break        Kind = "program_break" // memory of brk that no known allocator uses
 	Anonymous    Kind = "anonymous"     // mappings of the program itself
+	Hugetlb      Kind = "hugetlb"       // pages of hugetlbfs, which are not resident for the kernel
 	Kernel       Kind = "kernel"        // pages that the kernel maps: vdso and others
 	Other        Kind = "other"         // everything else: devices and what was not recognised
 )

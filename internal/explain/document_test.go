@@ -24,6 +24,9 @@ func made(h *heap.Heap, rows ...Row) *Document {
 	for i := range rows {
 		d.Sum += rows[i].Resident
 		d.Swap += rows[i].Swap
+		if rows[i].Kind == Hugetlb {
+			d.Hugetlb += rows[i].Size
+		}
 		if rows[i].Parts == nil {
 			rows[i].Parts = []Part{}
 		}
@@ -76,6 +79,11 @@ func TestVerdicts(t *testing.T) {
 			made(nil, Row{Kind: Live, Resident: 30 * mib}, Row{Kind: Other, What: "memory of malloc", Swap: 80 * mib}, Row{Kind: Files, Swap: 10 * mib}),
 			[]Topic{AboutSwap, AboutLive},
 			"90 MiB is swapped out and not part of RSS, which is 75 % of both together; the largest part is memory of malloc (80 MiB)", "add these 90 MiB",
+		},
+		{
+			"hugetlb", made(nil, Row{Kind: Hugetlb, Size: 30 * mib}, code),
+			[]Topic{AboutHugetlb},
+			"30 MiB is in pages of hugetlbfs and not part of RSS, which is 75 % of both together", "these 30 MiB",
 		},
 		{"unread", made(nil, Row{Kind: Unread, Resident: 10 * mib, Why: "the time was over"}, Row{Kind: Program, Resident: 30 * mib}), []Topic{AboutUnknown}, "25 % of RSS (10 MiB) could not be explained: the time was over", "10 MiB"},
 		{"code", made(nil, code), []Topic{AboutCode}, "no single cause", "10 MiB"},

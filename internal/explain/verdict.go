@@ -28,14 +28,15 @@ const (
 	AboutMappings  Topic = "mappings"
 	AboutCode      Topic = "code"
 	AboutSwap      Topic = "swap"
+	AboutHugetlb   Topic = "hugetlb"
 	AboutUnknown   Topic = "unknown"
 )
 
 // Verdict is what a document means: a sentence that quotes its figures, and what to do.
 type Verdict struct {
 	Topic  Topic   `json:"topic"`
-	Bytes  uint64  `json:"bytes"` // resident memory that it explains; of swap, memory that is swapped out
-	Share  float64 `json:"share"` // of RSS, 0 to 1; of swap, of RSS and swap together
+	Bytes  uint64  `json:"bytes"` // resident memory that it explains; of swap and hugetlb, memory that is not part of RSS
+	Share  float64 `json:"share"` // of RSS, 0 to 1; of swap and hugetlb, of RSS and that memory together
 	Text   string  `json:"text"`
 	Advice string  `json:"advice"` // names the figure that it rests on
 }
@@ -55,7 +56,7 @@ func (d *Document) Judge() {
 	for _, about := range []func(*judge) (Verdict, bool){
 		(*judge).live, (*judge).pinned, (*judge).holes, (*judge).arenas, (*judge).caches, (*judge).top,
 		(*judge).files, (*judge).shared, (*judge).stacks, (*judge).managed, (*judge).allocator,
-		(*judge).mappings, (*judge).swap, (*judge).unknown,
+		(*judge).mappings, (*judge).swap, (*judge).hugetlb, (*judge).unknown,
 	} {
 		if v, ok := about(&j); ok {
 			d.Verdicts = append(d.Verdicts, v)
@@ -312,6 +313,20 @@ func (j *judge) swap() (Verdict, bool) {
 		Text: fmt.Sprintf("%s is swapped out and not part of RSS, which is %s of both together; the largest part is %s (%s)",
 			figure.Bytes(n), figure.Percent(share), most.What, figure.Bytes(most.Swap)),
 		Advice: fmt.Sprintf("add these %s to RSS when you compare with what the program allocated; explain does not read them, because that would bring them back, so the rows of malloc are without them", figure.Bytes(n)),
+	}, true
+}
+
+func (j *judge) hugetlb() (Verdict, bool) {
+	n := j.d.Hugetlb
+	share := part(n, j.d.Resident+n)
+	if n < least || share < waste {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Topic: AboutHugetlb, Bytes: n, Share: share,
+		Text: fmt.Sprintf("%s is in pages of hugetlbfs and not part of RSS, which is %s of both together", figure.Bytes(n), figure.Percent(share)),
+		Advice: fmt.Sprintf("add these %s to RSS; who maps them: rtrace-bpf -p %d -e mmap. If malloc does (glibc.malloc.hugetlb=2 in GLIBC_TUNABLES), run the program without that to see its blocks",
+			figure.Bytes(n), j.pid),
 	}, true
 }
 

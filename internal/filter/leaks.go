@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/leak"
 	"rtrace-bpf/trace"
 )
@@ -36,6 +37,12 @@ func NewLeaks(src trace.Reader) *Leaks {
 // are still live, or unknown, by the rules of live.Blocks.
 func NewStill(src trace.Reader) *Leaks {
 	return &Leaks{src: src, finder: leak.NewStill()}
+}
+
+// NewFed returns a Leaks like NewStill that feeds an Engine with the records of src, whose calls
+// must be of one type of resource.
+func NewFed(src trace.Reader, e *aggregate.Engine, resource string) *Leaks {
+	return &Leaks{src: src, finder: leak.NewFed(e, resource)}
 }
 
 // Finder returns the finder of the filter. It is complete after the first

@@ -14,6 +14,7 @@ var (
 	ofFiles     = label{kind: explain.Files, what: "page cache of mapped files", unit: "mappings"}
 	ofShared    = label{kind: explain.SharedMemory, what: "shared memory and tmpfs", unit: "mappings"}
 	ofStacks    = label{kind: explain.Stacks, what: "stacks", unit: "stacks"}
+	ofHugetlb   = label{kind: explain.Hugetlb, what: "pages of hugetlbfs, not part of RSS", unit: "mappings"}
 	ofKernel    = label{kind: explain.Kernel, what: "pages of the kernel (vdso, ...)", unit: "mappings"}
 	ofDevices   = label{kind: explain.Other, what: "devices and other mappings", unit: "mappings", why: "mappings of devices have no known use"}
 	ofBreak     = label{kind: explain.Break, what: "program break ([heap])", unit: "mappings"}
@@ -26,6 +27,8 @@ var (
 func (id *identity) labelOf(a *area) (label, string) {
 	m := &a.Map
 	switch {
+	case a.Hugetlb > 0, strings.HasPrefix(m.Path, "/anon_hugepage"):
+		return ofHugetlb, ""
 	case strings.HasPrefix(m.Path, doubleMapper):
 		return label{explain.Runtime, dotnetCode, "mappings", ""}, ""
 	case strings.HasPrefix(m.Path, "/memfd:java_heap"):

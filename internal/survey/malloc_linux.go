@@ -37,6 +37,9 @@ func (r *reading) malloc(ctx context.Context, data map[inode][]extent) {
 	if len(f.Heap.Arenas) == 0 && r.anySwapped(writable) {
 		f.Heap.Why = "the main arena was not found: data of the C library is swapped out, and reading it would bring it back"
 	}
+	if len(f.Heap.Arenas) == 0 && r.anyHugetlb() {
+		f.Heap.Why = "the main arena was not found: malloc is unused, its version is not supported, or its memory is in pages of hugetlbfs"
+	}
 	f.Walk(ctx)
 	for _, e := range f.Extents {
 		r.take(e.Start, e.End)
@@ -55,6 +58,11 @@ func (r *reading) anySwapped(memory []glibcheap.Extent) bool {
 		}
 	}
 	return false
+}
+
+// anyHugetlb reports whether the process has pages of hugetlbfs.
+func (r *reading) anyHugetlb() bool {
+	return slices.ContainsFunc(r.areas, func(a area) bool { return a.Hugetlb > 0 })
 }
 
 // brk returns the memory below the program break.

@@ -2,10 +2,9 @@ package survey
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,122 +90,6 @@ func leads(t *testing.T, d *explain.Document, topic explain.Topic) {
 	if len(d.Verdicts) == 0 || d.Verdicts[0].Topic != topic {
 		t.Errorf("the verdicts are %+v, want one on %s first", d.Verdicts, topic)
 	}
-}
-
-// own is what the C library allocates for itself, such as tables of thread-local storage: up to
-// this many bytes per thread.
-const own = 2048
-
-// The amounts of malloc equal what the program and its C library know of them.
-func equalHeap(t *testing.T, d *explain.Document, printed map[string]uint64, threads uint64) {
-	t.Helper()
-	h := d.Heap
-	if h == nil || len(h.Arenas) == 0 {
-		t.Fatalf("no arenas: %+v", h)
-	}
-	if sizes(d, explain.Unread).size > 0 {
-		t.Errorf("memory of arenas is unread: %+v", h.Arenas)
-	}
-	live, free, fast := sizes(d, explain.Live).size, sizes(d, explain.Free).size, sizes(d, explain.Fast).size
-	cached, top := sizes(d, explain.Cached).size, sizes(d, explain.Top).size
-	near(t, "live", live, printed["live"], 0.05, own*(threads+1))
-	near(t, "free, in fast bins and at the ends", free+fast+top, printed["fordblks"], 0.05, own)
-	near(t, "in fast bins", fast, printed["fsmblks"], 0.05, 0)
-	if h.Mapped.Bytes != printed["hblkhd"] || h.Mapped.Blocks != printed["hblks"] {
-		t.Errorf("%+v in mappings, want %d bytes in %d blocks", h.Mapped, printed["hblkhd"], printed["hblks"])
-	}
-	if h.Counted && h.CountedMapped != h.Mapped.Bytes {
-		t.Errorf("the library counts %d bytes in mappings, found are %d", h.CountedMapped, h.Mapped.Bytes)
-	}
-	// For the library, blocks in caches are in use.
-	used := printed["uordblks"] + printed["hblkhd"]
-	near(t, "live and cached", live+cached, used, 0.02, own*(threads+1))
-	var system uint64
-	for _, a := range h.Arenas {
-		system += a.System
-	}
-	if system != printed["arena"] {
-		t.Errorf("arenas have %d bytes, want %d", system, printed["arena"])
-	}
-	if h.Check != nil && h.Check.Why == "" && h.Check.Free != h.Check.WalkedFree {
-		t.Errorf("free by the library's lists and by its blocks: %+v", h.Check)
-	}
-}
-
-func TestHeap(t *testing.T) {
-	for _, threads := range []uint64{1, 8} {
-		d, printed := surveyed(t, "heap", strconv.FormatUint(threads, 10))
-		equalHeap(t, d, printed, threads)
-		if printed["fsmblks"] == 0 || printed["hblks"] == 0 || printed["fordblks"] == 0 {
-			t.Errorf("the program has not made blocks of all kinds: %v", printed)
-		}
-		// What is cached is known from the difference of two accounts, in whole blocks: those with
-		// mappings of their own differ by what rounding adds.
-		inArenas := sizes(d, explain.Live).size - d.Heap.Mapped.Bytes
-		near(t, "cached", sizes(d, explain.Cached).size, printed["uordblks"]-inArenas, 0.05, 0)
-		if d.Heap.ThreadCaches != int(threads) {
-			t.Errorf("%d caches of threads, want %d", d.Heap.ThreadCaches, threads)
-		}
-		leads(t, d, explain.AboutLive)
-	}
-}
-
-// The same holds however malloc is set, in a static program, in a child that has inherited blocks,
-// and for more than 1 GiB.
-func TestHeapInOtherWays(t *testing.T) {
-	dynamic := testutil.Build(t, "residence", "-pthread")
-	static := testutil.Build(t, "residence", "-static", "-pthread")
-	for _, test := range []struct {
-		name, program, setting string
-		args                   []string
-		threads                uint64
-		long                   bool
-	}{
-		{"one arena", dynamic, "MALLOC_ARENA_MAX=1", []string{"heap", "8"}, 8, false},
-		{"64 threads", dynamic, "", []string{"heap", "64"}, 64, false},
-		{"no thread caches", dynamic, "GLIBC_TUNABLES=glibc.malloc.tcache_count=0", []string{"heap", "4"}, 4, false},
-		{"many mapped blocks", dynamic, "MALLOC_MMAP_THRESHOLD_=4096", []string{"heap", "4"}, 4, false},
-		{"static", static, "", []string{"heap", "8"}, 8, false},
-		{"child", dynamic, "", []string{"fork", "16"}, 1, false},
-		{"more than 1 GiB in one heap", dynamic, "", []string{"leak", "1100"}, 1, true},
-		{"more than 1 GiB in arenas", dynamic, "", []string{"wide", "11"}, 11, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if test.long && !testutil.Sweep(t) {
-				t.Skip("LEFT-OUT: time and memory")
-			}
-			cmd := exec.Command(test.program, test.args...)
-			cmd.Env = append(os.Environ(), test.setting)
-			child := testutil.Start(t, cmd)
-			child.Ready()
-			pid := child.PID
-			if test.args[0] == "fork" {
-				pid = onlyChild(t, pid)
-			}
-			d := document(t, pid)
-			child.Go()
-			child.Succeed()
-			printed := numbers(t, child.Output())
-			equalHeap(t, d, printed, test.threads)
-			// For the library, its own structures are in use.
-			used := sizes(d, explain.Live).size - d.Heap.Mapped.Bytes + sizes(d, explain.Own).size
-			near(t, "cached", sizes(d, explain.Cached).size, max(printed["uordblks"], used)-used, 0.05, own)
-		})
-	}
-}
-
-// onlyChild returns the child of a process.
-func onlyChild(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return child
 }
 
 func TestArenasOf64Threads(t *testing.T) {
@@ -298,6 +181,69 @@ func TestStacks(t *testing.T) {
 	}
 	if row.resident < threads*(64<<10) {
 		t.Errorf("stacks have %d bytes, want at least 64 KiB each", row.resident)
+	}
+}
+
+// Transparent huge pages are part of their row, and marked.
+func TestHugePages(t *testing.T) {
+	setting, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if err != nil || strings.Contains(string(setting), "[never]") {
+		t.Skipf("SKIPPED-KERNEL: it has no transparent huge pages: %s %v", setting, err)
+	}
+	d, _ := surveyed(t, "huge", "16")
+	leads(t, d, explain.AboutMappings)
+	near(t, "mapped", sizes(d, explain.Anonymous).resident, 16*mib, 0.02, 0)
+	i := slices.IndexFunc(d.Rows, func(r explain.Row) bool { return r.Kind == explain.Anonymous })
+	// A machine whose memory is fragmented may have no huge pages left.
+	if n := d.Rows[i].Huge; n > 16*mib || n%(2*mib) != 0 {
+		t.Errorf("%d bytes in huge pages of 16 MiB", n)
+	} else if n > 0 && !strings.Contains(words(t, d), "of the rows in transparent huge pages") {
+		t.Errorf("no line about huge pages:\n%s", words(t, d))
+	}
+}
+
+// words returns a document as text.
+func words(t *testing.T, d *explain.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.WriteText(&b, explain.View{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Pages of hugetlbfs are not part of RSS, neither for the kernel nor for the rows.
+func TestHugetlb(t *testing.T) {
+	const setting = "/proc/sys/vm/nr_hugepages"
+	before, err := os.ReadFile(setting)
+	if err != nil {
+		t.Skipf("SKIPPED-KERNEL: it has no hugetlbfs: %v", err)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(before)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(setting, []byte(strconv.Itoa(number+4)), 0o600); err != nil {
+		t.Skipf("SKIPPED-PRIVILEGE: making pages of hugetlbfs needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(setting, before, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	if now, err := os.ReadFile(setting); err != nil || strings.TrimSpace(string(now)) != strconv.Itoa(number+4) {
+		t.Skipf("SKIPPED-KERNEL: its memory is too fragmented for 4 pages of hugetlbfs: %s %v", now, err)
+	}
+	d, _ := surveyed(t, "hugetlb", "8")
+	if d.Hugetlb != 8*mib || d.Resident >= 8*mib {
+		t.Errorf("%d bytes are in hugetlbfs, and %d resident", d.Hugetlb, d.Resident)
+	}
+	leads(t, d, explain.AboutHugetlb)
+	if row := sizes(d, explain.Hugetlb); row.size != 8*mib || row.resident != 0 {
+		t.Errorf("the row of hugetlbfs is %+v", row)
+	}
+	if !strings.Contains(words(t, d), "8 MiB in pages of hugetlbfs, not part of RSS") {
+		t.Errorf("no line about hugetlbfs:\n%s", words(t, d))
 	}
 }
 

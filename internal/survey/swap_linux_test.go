@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -16,7 +17,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// swapping gives the kernel a swap file of 128 MiB until the test ends.
+// swapping gives the kernel a swap file of 64 MiB until the test ends.
 func swapping(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -24,7 +25,7 @@ func swapping(t *testing.T) {
 	}
 	mkswap, swapon, swapoff := testutil.Installed(t, "mkswap"), testutil.Installed(t, "swapon"), testutil.Installed(t, "swapoff")
 	file := filepath.Join(t.TempDir(), "swap")
-	if err := os.WriteFile(file, make([]byte, 128*mib), 0o600); err != nil {
+	if err := os.WriteFile(file, make([]byte, 64*mib), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(mkswap, file).CombinedOutput(); err != nil {
@@ -83,7 +84,7 @@ func TestSwap(t *testing.T) {
 	quarter := h.Start + (h.End-h.Start)/4
 
 	pageOut(t, child.PID, quarter&^0xfff, h.End)
-	d := unchanged(t, child)
+	d := unchanged(t, child.PID)
 	leads(t, d, explain.AboutSwap)
 	if got := sizes(d, explain.Live).size; got < live.size/5 || got > live.size/2 {
 		t.Errorf("%d bytes of live blocks were read, want those of a quarter of %d bytes", got, live.size)
@@ -93,7 +94,7 @@ func TestSwap(t *testing.T) {
 	}
 
 	pageOut(t, child.PID, h.Start, h.End)
-	d = unchanged(t, child)
+	d = unchanged(t, child.PID)
 	leads(t, d, explain.AboutSwap)
 	if text := d.Verdicts[0].Text; !strings.Contains(text, "memory of malloc and stacks that is swapped out") {
 		t.Errorf("the verdict is %q", text)
@@ -114,7 +115,7 @@ func TestSwappedLibrary(t *testing.T) {
 			pageOut(t, child.PID, m.Start, m.End)
 		}
 	}
-	d := unchanged(t, child)
+	d := unchanged(t, child.PID)
 	if d.Heap == nil || len(d.Heap.Arenas) > 0 || !strings.Contains(d.Heap.Why, "swapped out") {
 		t.Errorf("the heap is %+v", d.Heap)
 	}
@@ -125,15 +126,67 @@ func TestSwappedLibrary(t *testing.T) {
 	}
 }
 
+// Live blocks with mappings of their own keep their sizes while they are swapped out, if their
+// headers are still in memory.
+func TestSwappedBlocks(t *testing.T) {
+	program := testutil.Build(t, "residence", "-pthread")
+	swapping(t)
+	child := testutil.Spawn(t, program, "heap", "1")
+	child.Ready()
+	before := sizes(document(t, child.PID), explain.Live)
+	for _, m := range mapped(t, child.PID, "") {
+		// The largest block has 3 MiB; the kernel has merged its mapping with those of two others
+		// below it.
+		if n := m.End - m.Start; m.Path == "" && m.Perms&proc.Write != 0 && n > 3*mib && n < 5*mib {
+			pageOut(t, child.PID, m.End-2*mib, m.End)
+		}
+	}
+	d := unchanged(t, child.PID)
+	live := sizes(d, explain.Live)
+	if live.size != before.size || live.count != before.count || d.Swap < mib || live.resident > before.resident-d.Swap+64<<10 {
+		t.Errorf("%+v is live, and was %+v; %d bytes are swapped out, want about 2 MiB", live, before, d.Swap)
+	}
+	child.Go()
+	child.Succeed()
+}
+
+// The memory of a Python program goes to swap and comes back: each part keeps its row.
+func TestSwappedService(t *testing.T) {
+	swapping(t)
+	const script = `import sys
+objects = [str(i) * 4 for i in range(300000)]
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(len(o) for o in objects), flush=True)
+sys.stdin.read()`
+	pid, more := conversation(t, exec.Command("python3", "-c", script))
+	before := sizes(document(t, pid), explain.Managed)
+	for _, m := range mapped(t, pid, "") {
+		if m.Path == "" || m.Path == "[heap]" {
+			pageOut(t, pid, m.Start, m.End)
+		}
+	}
+	d := unchanged(t, pid)
+	leads(t, d, explain.AboutSwap)
+	i := slices.IndexFunc(d.Rows, func(r explain.Row) bool { return r.Kind == explain.Managed })
+	if i < 0 || d.Rows[i].Swap < before.resident*9/10 || !strings.Contains(d.Verdicts[0].Text, d.Rows[i].What) {
+		t.Errorf("%q does not lead to the objects, which had %d bytes: %+v", d.Verdicts[0].Text, before.resident, d.Rows)
+	}
+	more() // reads all objects
+	if again := sizes(document(t, pid), explain.Managed); again.resident < before.resident/2 || again.resident > before.resident+mib {
+		t.Errorf("%d bytes of objects are back, of %d", again.resident, before.resident)
+	}
+}
+
 // unchanged reads a process. The rows must have the swap that the kernel counts, and reading must
 // not change it.
-func unchanged(t *testing.T, child *testutil.Child) *explain.Document {
+func unchanged(t *testing.T, pid int) *explain.Document {
 	t.Helper()
-	before, err := resident.Total(child.PID)
+	before, err := resident.Total(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := document(t, child.PID)
+	d := document(t, pid)
 	var swap uint64
 	for _, r := range d.Rows {
 		swap += r.Swap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * residence WHAT [ARGUMENT]: a process whose memory is of one kind, and how much.
+ * residence WHAT ARGUMENT [FILE]: a process whose memory is of one kind, and how much.
  *
  * WHAT is
  *	heap THREADS	blocks of all kinds: live, between live ones, in the caches of threads, in
@@ -15,24 +15,24 @@
  *	mapped MIB	private mappings that are not malloc's
  *	fork MIB	leak in a child: it inherits as much, of which it frees a part
  *	sparse MAPPINGS	mappings of 512 GiB, each above a guard, of which one page is used
+ *	huge MIB	a private mapping with transparent huge pages, if the kernel has some
+ *	hugetlb MIB	a mapping of hugetlbfs, as MAP_HUGETLB makes it
  *	grow MIB	leak, wait at the gate, and leak as much again
  *	busy THREADS	threads that allocate and free until the end
  *
  * When nothing changes any more, it writes what it knows, waits at the gate, and ends. Output:
  * "NAME VALUE" lines. live is the size of all live blocks with malloc's headers, by the
  * program's own account. own_resident and own_mapped are what jemalloc, tcmalloc and mimalloc
- * know of themselves; the other names are those of mallinfo2.
+ * know of themselves; the other names are those of mallinfo2. What malloc_info prints goes to FILE.
  */
 #include "prog.h"
+#include "residence_maps.h"
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
-enum { MIB = 1 << 20 };
-
 static pthread_barrier_t done;
 static unsigned long live; /* bytes of live blocks */
-static volatile int sink;
 
 /* keep allocates a block that stays, fills it and counts it. */
 static void *keep(size_t size)
@@ -94,6 +94,24 @@ static void report_other(void)
 		out("own_mapped %zu\n", commit);
 	}
 }
+
+#ifdef __GLIBC__
+/* write_info writes what malloc_info prints to a file, without allocating. */
+static void write_info(const char *path)
+{
+	static char buffer[1 << 18]; /* for all arenas, so that nothing is written before the end */
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+	    old = dup(STDOUT_FILENO);
+
+	if (fd < 0 || old < 0 || dup2(fd, STDOUT_FILENO) < 0)
+		die("cannot write %s", path);
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	if (malloc_info(0, stdout) != 0 || fflush(stdout) != 0 || dup2(old, STDOUT_FILENO) < 0)
+		die("malloc_info does not work");
+	close(fd);
+	close(old);
+}
+#endif
 
 static void report_heap(void)
 {
@@ -290,66 +308,6 @@ static void in_child(unsigned long mib)
 	leak(mib);
 }
 
-static void touch(const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i += 4096)
-		sink = p[i];
-}
-
-static void file(const char *path)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *p;
-
-	if (fd < 0 || fstat(fd, &st) != 0)
-		die("cannot open %s", path);
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		die("cannot map %s", path);
-	touch(p, (size_t)st.st_size);
-	out("file %lu\n", (unsigned long)st.st_size);
-}
-
-static void shared(unsigned long mib)
-{
-	int fd = memfd_create("residence", MFD_CLOEXEC);
-	char *p;
-
-	if (fd < 0 || ftruncate(fd, (off_t)(mib * MIB)) != 0)
-		die("no shared memory");
-	p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		die("cannot map shared memory");
-	memset(p, 1, mib * MIB);
-}
-
-static void mapped(unsigned long mib)
-{
-	char *p = mmap(NULL, mib * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		die("no memory");
-	memset(p, 1, mib * MIB);
-}
-
-static void sparse(unsigned long mappings)
-{
-	const size_t size = (size_t)1 << (sizeof(size_t) == 8 ? 39 : 24), guard = 4096;
-	unsigned long i;
-
-	for (i = 0; i < mappings; i++) {
-		char *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			       -1, 0);
-
-		if (p == MAP_FAILED || mprotect(p + guard, size - guard, PROT_READ | PROT_WRITE))
-			die("no addresses");
-		p[size / 2] = 1;
-	}
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long n;
@@ -385,10 +343,18 @@ int main(int argc, char **argv)
 		sparse(n);
 	else if (!strcmp(argv[1], "mapped"))
 		mapped(n);
+	else if (!strcmp(argv[1], "huge"))
+		huge(n);
+	else if (!strcmp(argv[1], "hugetlb"))
+		hugetlb(n);
 	else
 		die("unknown: %s", argv[1]);
 	if (strcmp(argv[1], "busy"))
 		report_heap();
+#ifdef __GLIBC__
+	if (argc > 3)
+		write_info(argv[3]);
+#endif
 	gate();
 	out_flush();
 	return 0;

@@ -35,6 +35,7 @@ type Engine struct {
 	sites     callSites
 	facts     facts
 	interval  interval
+	keeper    Keeper // nil for none
 }
 
 // facts is what else is known of the trace.
@@ -133,17 +134,11 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 	n := e.sites.source(e.sites.of(p, of, r, now), r)
 	if e.sampled.Has(c.Resource) {
 		p.keep(n, c.Size)
-	} else {
-		nth := e.temporary.Allocated(r, uint32(of.number))
-		old, fate := e.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, e.lives.Add(life{time: now, source: n + 1, nth: nth}))
-		if fate != live.Absent {
-			l := e.lives.Take(old.Value)
-			s := e.end(&l, old.Size, fate, now)
-			s.replaced.AddBlock(old.Size)
-			if fate == live.Known {
-				of.Replaced.AddBlock(old.Size)
-			}
+		if e.keeper != nil {
+			e.keeper.Sampled(r)
 		}
+	} else {
+		e.begin(of, r, n, now)
 	}
 	x := e.sites.sources.At(uint64(n))
 	s := e.sites.at(x.site)
@@ -159,6 +154,26 @@ func (e *Engine) alloc(of *resource, r *trace.Record, now int64) {
 	of.sums.Began(int(s.group), c.Size)
 }
 
+// begin begins a block of a source, which may end another one at its address.
+func (e *Engine) begin(of *resource, r *trace.Record, source uint32, now int64) {
+	c := &r.Call
+	nth := e.temporary.Allocated(r, uint32(of.number))
+	block := e.lives.Add(life{time: now, source: source + 1, nth: nth})
+	if e.keeper != nil {
+		e.keeper.Began(block, int(e.sites.sources.At(uint64(source)).site), r)
+	}
+	old, fate := e.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, block)
+	if fate == live.Absent {
+		return
+	}
+	l := e.take(old.Value, nil)
+	s := e.end(&l, old.Size, fate, now)
+	s.replaced.AddBlock(old.Size)
+	if fate == live.Known {
+		of.Replaced.AddBlock(old.Size)
+	}
+}
+
 // free processes a free.
 func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 	before := e.blocks.Unmatched()
@@ -170,12 +185,16 @@ func (e *Engine) free(of *resource, r *trace.Record, id uint64, now int64) {
 	if fate == live.Absent {
 		return
 	}
-	l := e.lives.Take(b.Value)
+	by := r
+	if fate != live.Known {
+		by = nil // the block that was freed may be another one
+	}
+	l := e.take(b.Value, by)
 	s := e.end(&l, b.Size, fate, now)
 	s.freed.AddBlock(b.Size)
 	of.Freed.AddBlock(b.Size)
-	if fate != live.Known {
-		return // the block that was freed may be another one
+	if by == nil {
+		return
 	}
 	if e.temporary.Freed(r, uint32(of.number), l.nth) {
 		of.sums.Temporary(int(s.group), b.Size)
@@ -216,7 +235,7 @@ func (e *Engine) unknown(b live.Entry) {
 func (e *Engine) exec(pid int32) {
 	for _, blocks := range e.blocks.Exec(pid) {
 		for b, fate := range blocks {
-			l := e.lives.Take(b.Value)
+			l := e.take(b.Value, nil)
 			e.end(&l, b.Size, fate, e.clock.Last())
 		}
 	}

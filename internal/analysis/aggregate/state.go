@@ -130,13 +130,20 @@ func (e *Engine) Detail(site int) Detail {
 // Place stores the place of a call site in r, as a call that allocates there:
 // the process, the stack and the caller. It shares no memory with the Engine.
 func (e *Engine) Place(site int, r *trace.Record) {
-	s := e.sites.at(uint32(site))
-	*r = trace.Record{Kind: trace.KindCall, PID: s.pid, Call: trace.Call{Op: trace.OpAlloc}}
+	*r = trace.Record{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc}}
 	var (
 		frames []uint64
 		texts  []string
 	)
-	r.Call.Stack, r.Call.Caller = s.process.places.Place(s.place, &s.process.names, &frames, &texts)
+	e.PlaceIn(site, r, &frames, &texts)
+}
+
+// PlaceIn sets the process, the stack and the caller of r to those of a call site. Frames and
+// texts are appended to the given slices.
+func (e *Engine) PlaceIn(site int, r *trace.Record, frames *[]uint64, texts *[]string) {
+	s := e.sites.at(uint32(site))
+	r.PID = s.pid
+	r.Call.Stack, r.Call.Caller = s.process.places.Place(s.place, &s.process.names, frames, texts)
 }
 
 // Through yields the numbers of the sites of a process whose stacks have an

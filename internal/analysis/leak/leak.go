@@ -15,11 +15,13 @@
 // the trace.
 //
 // A Finder from [NewStill] keeps the blocks that are still live by the rules of
-// [live.Blocks] instead.
+// [live.Blocks] instead. One from [NewFed] does the same, and feeds an engine that
+// judges which call sites grow.
 package leak
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"rtrace-bpf/internal/live"
@@ -29,7 +31,8 @@ import (
 // Finder processes the records of a trace one by one and keeps the calls that
 // leak.
 type Finder struct {
-	still     *still // nil for the rules of the post-processor
+	still     *still // of NewStill
+	fed       *fed   // of NewFed; if both are nil, the rules are those of the post-processor
 	calls     live.Processes[store]
 	counted   live.IDs // resources with reference counting
 	nulls     live.IDs // resources in which id 0 is not a block
@@ -45,10 +48,14 @@ func New() *Finder {
 }
 
 // Add processes a record. Call, Resource and Exec count, and for a Finder from
-// NewStill also Lost. Add keeps no reference to the contents of r.
+// NewStill or NewFed also Lost. Add keeps no reference to the contents of r.
 func (f *Finder) Add(r *trace.Record) {
-	if f.still != nil {
+	switch {
+	case f.still != nil:
 		f.addStill(r)
+		return
+	case f.fed != nil:
+		f.fed.add(r)
 		return
 	}
 	switch r.Kind {
@@ -111,17 +118,23 @@ func (f *Finder) free(calls *store, resource uint32, id uint64) {
 // Unmatched returns the number of frees of blocks that were not live. Frees of
 // address 0 are not counted.
 func (f *Finder) Unmatched() uint64 {
-	if f.still != nil {
+	switch {
+	case f.still != nil:
 		return f.still.blocks.Unmatched()
+	case f.fed != nil:
+		return f.fed.unmatched()
 	}
 	return f.unmatched
 }
 
 // Live returns the number of blocks that are live now.
 func (f *Finder) Live() (blocks int) {
-	if f.still != nil {
+	switch {
+	case f.still != nil:
 		blocks, _ = f.still.blocks.Live()
 		return blocks
+	case f.fed != nil:
+		return f.fed.live()
 	}
 	for _, calls := range f.calls.All() {
 		blocks += calls.live.n
@@ -145,15 +158,20 @@ func (p place) kept() *kept { return p.calls.at(p.n) }
 
 // Leaks returns the calls that are kept now.
 func (f *Finder) Leaks() Leaks {
-	if f.still != nil {
+	stores := slices.Collect(maps.Values(f.calls.All()))
+	switch {
+	case f.still != nil:
 		f.markUnknown()
+	case f.fed != nil:
+		f.fed.markUnknown()
+		stores = append(stores, f.fed.calls)
 	}
 	total := 0
-	for _, calls := range f.calls.All() {
-		total += calls.kept.Used()
+	for _, calls := range stores {
+		total += calls.used()
 	}
 	order := make([]place, 0, total)
-	for _, calls := range f.calls.All() {
+	for _, calls := range stores {
 		for n := range uint32(calls.kept.Len()) {
 			if calls.at(n).ordinal != 0 {
 				order = append(order, place{calls, n})
@@ -172,7 +190,7 @@ func (l Leaks) Len() int { return len(l.order) }
 func (l Leaks) Ordinal(i int) uint64 { return l.order[i].kept().ordinal }
 
 // Unknown reports whether the block of call i is unknown, as [live.Blocks]
-// defines it. It is false without [NewStill].
+// defines it. It is false without [NewStill] and [NewFed].
 func (l Leaks) Unknown(i int) bool { return l.order[i].kept().unknown }
 
 // Record stores call i in r. An allocation that was part of a move is an

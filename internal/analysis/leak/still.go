@@ -23,13 +23,24 @@ func NewStill() *Finder {
 
 // Replaced returns the number and total bytes of the live blocks that ended
 // because another one began at their address. The Finder must be from
-// [NewStill].
-func (f *Finder) Replaced() (blocks, bytes uint64) { return f.still.blocks.Replaced() }
+// [NewStill] or [NewFed].
+func (f *Finder) Replaced() (blocks, bytes uint64) {
+	if f.fed != nil {
+		all := f.fed.replaced()
+		return all.Blocks, all.Bytes
+	}
+	return f.still.blocks.Replaced()
+}
 
 // Lifetimes returns the lifetimes of the freed blocks, counted from the call
 // that made them, which may be a realloc. In a trace without times all are 0.
-// The Finder must be from [NewStill].
-func (f *Finder) Lifetimes() *live.Lifetimes { return &f.still.lives }
+// The Finder must be from [NewStill] or [NewFed].
+func (f *Finder) Lifetimes() *live.Lifetimes {
+	if f.fed != nil {
+		return &f.fed.lives
+	}
+	return &f.still.lives
+}
 
 func (f *Finder) addStill(r *trace.Record) {
 	s, c := f.still, &r.Call

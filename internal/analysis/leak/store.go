@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/live"
 	"rtrace-bpf/trace"
 )
@@ -16,6 +17,9 @@ type store struct {
 	args  map[uint32][]trace.Arg // by number, for the few calls that have any
 	live  index                  // calls of the live blocks
 	words dictionary
+	// sites knows the places: kept.place is the number of a call site. If it is
+	// nil, words does.
+	sites *aggregate.Engine
 }
 
 // kept is one call. It fills a cache line.
@@ -47,6 +51,16 @@ func newStore() *store {
 	return &store{args: make(map[uint32][]trace.Arg), words: newDictionary()}
 }
 
+// used returns the number of calls.
+func (s *store) used() (n int) {
+	for k := range s.kept.All() {
+		if k.ordinal != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *store) at(n uint32) *kept { return s.kept.At(uint64(n)) }
 
 // retain adds a reference to the block of a call.
@@ -68,33 +82,59 @@ func (s *store) release(n uint32) bool {
 
 // add stores a call with the given operation and returns its number.
 func (s *store) add(r *trace.Record, ordinal uint64, op trace.Op) uint32 {
-	c := &r.Call
 	if s.words.full() {
 		s.shrink()
 	}
-	function, place := s.words.function(c.Function), s.words.place(&c.Stack, &c.Caller)
-	number, k := s.kept.New() // field by field: a literal would be built first and then copied
-	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
-	k.resource, k.context, k.function, k.place = c.Resource, c.Context, function, place
-	k.op, k.args = op, len(c.Args) > 0
+	place := s.words.place(&r.Call.Stack, &r.Call.Caller)
+	n, _ := s.kept.New()
 	s.pid = r.PID
+	s.set(uint32(n), r, ordinal, op, place)
+	return uint32(n)
+}
+
+// put stores an allocation at a call site of the engine under a number that the engine has
+// chosen.
+func (s *store) put(n uint32, r *trace.Record, ordinal uint64, site int) {
+	if s.words.full() {
+		s.shrink()
+	}
+	for s.kept.Len() <= int(n) {
+		s.kept.New()
+	}
+	s.set(n, r, ordinal, trace.OpAlloc, uint32(site))
+}
+
+// set stores a call under a number.
+func (s *store) set(n uint32, r *trace.Record, ordinal uint64, op trace.Op, place uint32) {
+	c := &r.Call
+	k := s.at(n) // field by field: a literal would be built first and then copied
+	k.ordinal, k.seq, k.time, k.id, k.size = ordinal, c.Seq, r.Time, c.ID, c.Size
+	k.resource, k.context, k.function, k.place = c.Resource, c.Context, s.words.function(c.Function), place
+	k.op, k.args = op, len(c.Args) > 0
 	if c.Index|c.Thread != 0 || r.TID|r.CPU != 0 || s.wides.Len() > 0 {
 		for s.wides.Len() < s.kept.Len() {
 			s.wides.New()
 		}
-		*s.wides.At(number) = wide{c.Index, c.Thread, r.TID, r.CPU}
+		*s.wides.At(uint64(n)) = wide{c.Index, c.Thread, r.TID, r.CPU}
 	}
 	if k.args {
-		s.args[uint32(number)] = s.words.args(c.Args)
+		s.args[n] = s.words.args(c.Args)
 	}
-	return uint32(number)
 }
 
+// remove removes a call. Its number is reused.
 func (s *store) remove(n uint32) {
-	if s.at(n).args {
+	s.empty(n)
+	s.kept.Drop(uint64(n))
+}
+
+// empty removes a call whose number the engine reuses.
+func (s *store) empty(n uint32) {
+	k := s.at(n)
+	if k.args {
 		delete(s.args, n)
 	}
-	s.kept.Drop(uint64(n))
+	*k = kept{}
 }
 
 func (s *store) record(n uint32, r *trace.Record) {
@@ -113,6 +153,11 @@ func (s *store) record(n uint32, r *trace.Record) {
 	if k.args {
 		c.Args = s.args[n]
 	}
+	if s.sites != nil {
+		s.words.frames, s.words.texts = s.words.frames[:0], s.words.texts[:0]
+		s.sites.PlaceIn(int(k.place), r, &s.words.frames, &s.words.texts)
+		return
+	}
 	c.Stack, c.Caller = s.words.placeOf(k.place)
 }
 
@@ -122,11 +167,16 @@ func (s *store) shrink() {
 	old := s.words
 	s.words = newDictionary()
 	moved := make(map[uint32]uint32)
+	used := 0
 	for k := range s.kept.All() {
 		if k.ordinal == 0 {
 			continue
 		}
+		used++
 		k.function = s.words.names.Add(old.names.Text(k.function))
+		if s.sites != nil {
+			continue
+		}
 		to, ok := moved[k.place]
 		if !ok {
 			stack, caller := old.placeOf(k.place)
@@ -135,5 +185,5 @@ func (s *store) shrink() {
 		}
 		k.place = to
 	}
-	s.words.raise(s.kept.Used())
+	s.words.raise(used)
 }

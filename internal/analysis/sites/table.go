@@ -6,15 +6,15 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// Table numbers distinct places from 1. It stores them in an array of words: a
+// Table numbers distinct places from 1. It stores each as a run of words: a
 // head, the hash, the place's own number combined with that of its reason, the
 // frames, the numbers of their texts if there are any, and the numbers of the
 // caller's function and file and the line if there is a caller. Number 0 is the
 // place of a call without stack and caller. The zero Table is empty.
 type Table struct {
-	words []uint64
-	at    []uint32 // index of the head in words, by number less 1
-	index []uint32 // open addressing by hash: 1 + index of the head; 0 is empty
+	words words
+	at    []uint32 // the run in words, by number less 1
+	index []uint32 // open addressing by hash: 1 + the run; 0 is empty
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 func (t *Table) Len() int { return len(t.at) }
 
 // Words returns the size of the table, in words of 8 bytes.
-func (t *Table) Words() int { return len(t.words) }
+func (t *Table) Words() int { return t.words.n }
 
 // Add returns the number of the place with the given stack and caller. Their
 // texts are numbered in names, which must be the same for all calls. When the
@@ -72,26 +72,35 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	mask := uint64(len(t.index) - 1)
 	i := h & mask
 	for ; t.index[i] != 0; i = (i + 1) & mask {
-		w := t.words[t.index[i]-1:]
+		w := t.words.from(t.index[i] - 1)
 		if w[1] == h && w[0] == head && uint32(w[2]) == uint32(reason) && equal(w[headWords:], s, named, &call, names) {
 			return uint32(w[2] >> numberAt)
 		}
 	}
-	if len(t.words) >= 1<<32-1 {
+	if t.words.full() {
 		return 0
 	}
-	t.index[i] = uint32(len(t.words)) + 1
-	t.at = append(t.at, uint32(len(t.words)))
+	length := headWords + len(s.Frames)
+	if named {
+		length += len(s.Names)
+	}
+	if head&headCaller != 0 {
+		length += callerWords
+	}
+	at, w := t.words.add(length)
+	t.index[i] = at + 1
+	t.at = append(t.at, at)
 	number := uint32(len(t.at))
-	t.words = append(t.words, head, h, reason|uint64(number)<<numberAt)
-	t.words = append(t.words, s.Frames...)
+	w[0], w[1], w[2] = head, h, reason|uint64(number)<<numberAt
+	n := headWords + copy(w[headWords:], s.Frames)
 	if named {
 		for _, name := range s.Names {
-			t.words = append(t.words, uint64(names.Add(name)))
+			w[n] = uint64(names.Add(name))
+			n++
 		}
 	}
 	if head&headCaller != 0 {
-		t.words = append(t.words, call[:]...)
+		copy(w[n:], call[:])
 	}
 	return number
 }
@@ -99,12 +108,8 @@ func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 // equal reports whether the words after a head describe a given place, whose
 // head is the same.
 func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, names *Names) bool {
-	if frames := s.Frames; len(frames) > 0 {
-		for i, f := range w[:len(frames)] {
-			if frames[i] != f {
-				return false
-			}
-		}
+	if !equalFrames(w[:len(s.Frames)], s.Frames) {
+		return false
 	}
 	w = w[len(s.Frames):]
 	if named {
@@ -118,13 +123,30 @@ func equal(w []uint64, s *trace.Stack, named bool, call *[callerWords]uint64, na
 	return call[0] == 0 || [callerWords]uint64(w) == *call
 }
 
+// equalFrames reports whether lists of the same length are equal. Eight frames at a time
+// are compared without a loop.
+func equalFrames(a, b []uint64) bool {
+	for len(a) >= 8 && len(b) >= 8 {
+		if *(*[8]uint64)(a) != *(*[8]uint64)(b) {
+			return false
+		}
+		a, b = a[8:], b[8:]
+	}
+	for i, f := range a {
+		if b[i] != f {
+			return false
+		}
+	}
+	return true
+}
+
 // Place returns the stack and the caller of a place. Frames and texts are
 // appended to the given slices.
 func (t *Table) Place(number uint32, names *Names, frames *[]uint64, texts *[]string) (trace.Stack, trace.Caller) {
 	if number == 0 {
 		return trace.Stack{}, trace.Caller{}
 	}
-	w := t.words[t.at[number-1]:]
+	w := t.words.from(t.at[number-1])
 	head := w[0]
 	n := head & headLength
 	s := trace.Stack{
@@ -158,7 +180,7 @@ func (t *Table) Frames(number uint32) []uint64 {
 	if number == 0 {
 		return nil
 	}
-	w := t.words[t.at[number-1]:]
+	w := t.words.from(t.at[number-1])
 	return w[headWords : headWords+w[0]&headLength]
 }
 
@@ -167,7 +189,7 @@ func (t *Table) grow() {
 	t.index = make([]uint32, max(minIndex, 2*len(t.index)))
 	mask := uint64(len(t.index) - 1)
 	for _, at := range t.at {
-		i := t.words[at+1] & mask
+		i := t.words.from(at)[1] & mask
 		for ; t.index[i] != 0; i = (i + 1) & mask {
 		}
 		t.index[i] = at + 1
