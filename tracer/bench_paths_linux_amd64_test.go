@@ -77,7 +77,8 @@ func emptyInside(b *testing.B) func(pid int) func() {
 			b.Fatal(err)
 		}
 		placements := []plan.Placement{
-			{Program: program, Probes: p.Layout.Returns, Ret: true}, {Program: program, Probes: p.Layout.Inside},
+			{Program: program, Probes: p.Layout.Returns, Ret: true},
+			{Program: program, Probes: p.Layout.Inside},
 			{Program: program, Probes: p.Layout.Entries},
 		}
 		if err := k.probes.Attach(placements, nil); err != nil {
