@@ -128,6 +128,7 @@ func (o *leaksOptions) find(in trace.Reader, warn func(error)) (*leakReport, err
 	engine := aggregate.New()
 	kept := filter.NewFed(calls, engine, o.resource)
 	kept.Fill()
+	o.resource = calls.wanted
 	calls.warn(warn)
 	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
 	r.young.Usual = kept.Finder().Lifetimes().Usual()
