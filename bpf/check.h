@@ -55,6 +55,15 @@ static __always_inline void keep_report(struct pt_regs *ctx, struct call *c, __u
 	k->pc = REG_PC(ctx);
 }
 
+/* forget_check ends the comparison of the call at slot, which does not count. */
+static __always_inline void forget_check(__u64 slot)
+{
+	struct site_check *k = site_check();
+
+	if (k && k->slot == slot)
+		k->slot = 0;
+}
+
 /* begin_check begins to compare a call. */
 static __always_inline void begin_check(struct pt_regs *ctx, __u64 site, __u64 slot)
 {

@@ -105,11 +105,17 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	__u32 operation = SITE_OPERATION(site);
 	struct call *c;
 
-	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot)))) {
+		if (cfg_verify_sites)
+			forget_check(slot);
 		return;
+	}
 	c = open_call(t, site, slot);
-	if (!c)
+	if (!c) {
+		if (cfg_verify_sites)
+			forget_check(slot);
 		return;
+	}
 	c->size = size_argument(ctx, site, slot);
 	keep_argument(ctx, c, site, slot);
 	if (operation != OPERATION_REALLOC)
@@ -186,6 +192,8 @@ static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, s
 {
 	__u64 result = REG_RET(ctx), stack = 0;
 
+	if (cfg_verify_sites && result)
+		keep_report(ctx, c, c->slot, result); /* of a site with a return probe */
 	if (c->skip)
 		return;
 	if (c->operation == OPERATION_ALLOC_OUT) {

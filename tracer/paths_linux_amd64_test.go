@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/tracer/order"
 	"rtrace-bpf/tracer/plan"
 )
 
@@ -79,5 +80,67 @@ func TestPathsArePlanned(t *testing.T) {
 		if f.Name == "malloc" && sites == 0 {
 			t.Errorf("malloc has no sites: %v", why)
 		}
+	}
+}
+
+// Calls in signal handlers, each of which interrupts a realloc, are all recorded: none of them is
+// open, and so none is lost. Those reallocs are lost, from the ninth on or because they never return.
+func TestPathsInHandlers(t *testing.T) {
+	testutil.NeedBPF(t)
+	const n, places = 20, 8
+	report, all, s := leaving(t, testutil.Build, byPaths(func(*plan.Options) {}), "nest", n)
+	compare(t, withoutFreesOf(all, leftBlocks(report)), report)
+	checkLost(t, &s, map[order.Loss]int{order.LossMissedReturn: places, order.LossNesting: n - places})
+}
+
+// Stacks begin with the caller of malloc and are those that the program finds itself, from tables
+// and by frame pointers, and those that copies of the stack lead to.
+func TestPathsStacks(t *testing.T) {
+	testutil.NeedBPF(t)
+	tables, pointers := testutil.Build(t, "stacks", testutil.OmitFramePointers), testutil.Build(t, "leak")
+	check := func(o *plan.Options) { o.Ways, o.VerifyUnwind, o.RingSize = plan.WaysPaths, 1, 16<<20 }
+	r := tracedStacks(t, byTables(plan.UnwindEH, check), tables, "5", "4")
+	n := r.exact(allCalls)
+	s := r.tracer.Stats()
+	t.Logf("%d stacks compared, %d checked", n, s.Verified)
+	if n == 0 || s.Verified == 0 || s.VerifyDiffers != 0 {
+		t.Errorf("%d stacks compared, %d checked, of which %d differ", n, s.Verified, s.VerifyDiffers)
+	}
+	_, report, records := traceRun(t, func(o *plan.Options) { o.Ways, o.Unwind = plan.WaysPaths, plan.UnwindFP }, pointers)
+	comparePointers(t, report, records)
+}
+
+// Other allocators, preloaded, linked and static, with what they do not record inside. Calls
+// below another allocator count once.
+func TestPathsOfAllocators(t *testing.T) {
+	testutil.NeedBPF(t)
+	testutil.Extra(t, "each allocator, preloaded, linked and static")
+	change := byPaths(func(*plan.Options) {})
+	wrap, plain := testutil.Build(t, "wrap", "-shared", "-fPIC"), testutil.Build(t, "alloc")
+	t.Run("wrapped", func(t *testing.T) {
+		_, report, records := tracePreloaded(t, wrap, change, plain, "8", "250", "log")
+		compare(t, records, report)
+	})
+	all := linkings(t)
+	for _, name := range []string{"jemalloc preloaded", "mimalloc preloaded", "glibc static-pie"} {
+		how := all[name]
+		t.Run(name, func(t *testing.T) {
+			every, alloc := testutil.Build(t, "every", how.flags...), testutil.Build(t, "alloc", how.flags...)
+			r, report, records := tracePreloaded(t, how.preload, change, every)
+			compare(t, canonical(records), &testutil.Report{Calls: canonicalCalls(report.Calls)})
+			checkSites(t, r, 0)
+			for i := range r.tracer.Plan().Memory.Functions {
+				f := &r.tracer.Plan().Memory.Functions[i]
+				if sites, why := f.Inside(); f.Name == "malloc" {
+					t.Logf("malloc of %s: %d sites, %v", filepath.Base(f.Probe.Path), sites, why)
+				}
+			}
+			if how.preload == "" {
+				return
+			}
+			r, report, records = tracePreloaded(t, how.preload, change, alloc, "8", "250", "log")
+			compare(t, records, report)
+			checkSites(t, r, 0)
+		})
 	}
 }

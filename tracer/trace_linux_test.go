@@ -90,6 +90,13 @@ func TestStacksByFramePointer(t *testing.T) {
 
 func stacksByFramePointer(t *testing.T, build testutil.Builder) {
 	_, report, records := traceRun(t, func(o *plan.Options) { o.Unwind = plan.UnwindFP }, build(t, "leak"))
+	comparePointers(t, report, records)
+}
+
+// comparePointers compares stacks that were found by frame pointers with what the program leak
+// reports.
+func comparePointers(t *testing.T, report *testutil.Report, records []*trace.Record) {
+	t.Helper()
 	live := map[uint64]*trace.Record{}
 	for _, rec := range ofKind(records, trace.KindCall) {
 		if rec.Call.Op != trace.OpFree {

@@ -15,7 +15,7 @@ import (
 type Layout struct {
 	Entries   []Probe // on the entries of allocators' functions, by their number
 	Returns   []Probe // return probes on the same sites
-	passes    []Probe // inside functions that allocate, in place of entry and return
+	Inside    []Probe // inside functions that allocate, in place of entry and return
 	checked   []Probe // on the entries of these functions, and with a return probe: Options.VerifySites
 	exits     []Probe // on the return instructions of operators
 	jumps     []Probe // on their jumps to traced functions
@@ -64,7 +64,7 @@ func (l *Layout) addPaths(f *Function, verify bool) {
 		if s.Role == cover.Return {
 			l.Entries, l.Returns = append(l.Entries, s.probe), append(l.Returns, s.probe)
 		} else {
-			l.passes = append(l.passes, s.probe)
+			l.Inside = append(l.Inside, s.probe)
 		}
 	}
 	if verify {
@@ -86,7 +86,7 @@ func (l *Layout) Placements(o *object.ProbeObjects) []Placement {
 	return []Placement{
 		{Program: o.Compare, Probes: l.checked, Ret: true},
 		{Program: o.Leave, Probes: l.Returns, Ret: true},
-		{Program: o.Pass, Probes: l.passes},
+		{Program: o.Pass, Probes: l.Inside},
 		{Program: o.LeaveAt, Probes: l.exits},
 		{Program: o.HandOver, Probes: l.jumps},
 		{Program: o.InternalFree, Probes: l.internal},
@@ -124,7 +124,7 @@ func (l *Layout) unused(o *Options) []string {
 	for name, probes := range map[string][]Probe{
 		"leave": l.Returns, "leave_at": l.exits, "hand_over": l.jumps, "internal_free": l.internal,
 		"operate": l.operators, "grow": l.calls, "grown": l.results, "maps_changed": l.Loader,
-		"pass": l.passes, "expect": l.checked, "compare": l.checked,
+		"pass": l.Inside, "expect": l.checked, "compare": l.checked,
 	} {
 		if len(probes) == 0 {
 			names = append(names, name)

@@ -22,7 +22,7 @@ func (l *Layout) SiteTable() map[uint64]uint64 {
 	addSites(table, l.calls, object.ProbeSiteProgramSITE_GROW)
 	addSites(table, l.results, object.ProbeSiteProgramSITE_GROWN)
 	addSites(table, l.operators, object.ProbeSiteProgramSITE_OPERATE)
-	addSites(table, l.passes, object.ProbeSiteProgramSITE_PASS)
+	addSites(table, l.Inside, object.ProbeSiteProgramSITE_PASS)
 	addSites(table, l.checked, object.ProbeSiteProgramSITE_EXPECT)
 	return table
 }

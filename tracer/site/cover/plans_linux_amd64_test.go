@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"rtrace-bpf/tracer/site"
 )
 
 // planned is a function with a plan.
@@ -26,6 +28,7 @@ type report struct {
 type openCall struct {
 	entry   uint64 // in the file
 	args    [2]uint64
+	frame   uint64 // the caller's frame pointer
 	noted   []uint64
 	armed   *report // a return site was hit
 	reports []report
@@ -125,7 +128,7 @@ func (w *watcher) stop() error {
 func (w *watcher) trap(tid int, r *unix.PtraceRegs) error {
 	switch r.Rip {
 	case w.symbols["call_begin"]:
-		w.calls[tid] = &openCall{entry: r.R11 - w.base, args: [2]uint64{r.Rdi, r.Rsi}}
+		w.calls[tid] = &openCall{entry: r.R11 - w.base, args: [2]uint64{r.Rdi, r.Rsi}, frame: r.Rbp}
 		return nil
 	case w.symbols["call_end"]:
 		w.end(w.calls[tid], r.Rax)
@@ -166,6 +169,9 @@ func (w *watcher) hit(call *openCall, s *siteOf, r *unix.PtraceRegs) error {
 		}
 		x.args = append(x.args, v)
 	}
+	if err := w.checkFrame(call, s, r); err != nil {
+		return err
+	}
 	var err error
 	switch s.Role {
 	case Note:
@@ -182,6 +188,18 @@ func (w *watcher) hit(call *openCall, s *siteOf, r *unix.PtraceRegs) error {
 	}
 	if x.block, err = w.value(r, s.Block); err == nil && x.block != 0 {
 		call.reports = append(call.reports, x)
+	}
+	return err
+}
+
+// checkFrame compares the caller's frame pointer, where the plan finds it, with what it was.
+func (w *watcher) checkFrame(call *openCall, s *siteOf, r *unix.PtraceRegs) error {
+	if !s.Frame.Stack && s.Frame.Reg == site.NoReg {
+		return nil
+	}
+	fp, err := w.value(r, s.Frame)
+	if err == nil && fp != call.frame {
+		w.t.Errorf("%s: at %#x the frame pointer is %#x, and was %#x", s.of.Name, s.Addr, fp, call.frame)
 	}
 	return err
 }
