@@ -13,6 +13,7 @@ func TestProgram(t *testing.T) {
 		{"/opt/demo --out=/tmp/file x", "/opt/demo", "demo"},
 		{"/opt/a demo", "", "a demo"},
 		{"python3 /srv/app.py", "/usr/bin/python3.11", "python3"},
+		{"nginx: worker process", "/usr/sbin/nginx", "nginx"},
 		{" ", "/bin/x", " "},
 		{"", "/bin/x", ""},
 		{"/", "", "/"},

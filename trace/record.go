@@ -85,7 +85,7 @@ type Process struct {
 func (p *Process) Program() string {
 	name := p.Name
 	if first, _, _ := strings.Cut(name, " "); p.Path != "" && first != "" {
-		name = first
+		name = strings.TrimSuffix(first, ":") // of a title such as "nginx: worker process"
 	}
 	if name == "" {
 		return ""

@@ -150,10 +150,24 @@ func (f *explainFlags) read(ctx context.Context, pid int, check bool) (*explain.
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, cli.WithHint(err, refusedHint(pid))
+	case errors.Is(err, proc.ErrNoProcess):
+		return nil, fmt.Errorf("process %d: %w", pid, proc.ErrNoProcess)
 	case errors.Is(err, proc.ErrNoProgram):
-		return nil, fmt.Errorf("process %d has no memory of its own: it is a thread of the kernel, or it has ended", pid)
+		return nil, withoutMemory(pid)
 	}
 	return d, err
+}
+
+// withoutMemory returns the error about a process that has no memory of its own.
+func withoutMemory(pid int) error {
+	s, err := proc.ReadStat(pid)
+	switch {
+	case err == nil && s.KernelThread():
+		return fmt.Errorf("process %d (%s) is a kernel thread: it has no memory of its own", pid, printable.Name(s.Name))
+	case err == nil && s.State == 'Z':
+		return fmt.Errorf("process %d (%s) is a zombie: it has ended, and has no memory of its own", pid, printable.Name(s.Name))
+	}
+	return fmt.Errorf("process %d has no memory of its own: it has ended", pid)
 }
 
 // refusedHint returns what to do if the kernel refuses to let a process be read.

@@ -147,7 +147,7 @@ func TestExplainWrong(t *testing.T) {
 		{"-p 1 --count 3", cli.Usage, "--count counts the readings of --watch"},
 		{"-p 1 --watch=soon", cli.Usage, "--watch"},
 		{"-p 2", cli.Failed, "process 2"},
-		{"-p 2147483647", cli.Failed, "no such process"},
+		{"-p 2147483647", cli.Failed, "rtrace-bpf explain: process 2147483647: no such process"},
 		{"--comm no/such", cli.Failed, "no process"},
 	} {
 		out, errOut, code := ran(t, append([]string{"explain"}, strings.Fields(test.args)...)...)

@@ -20,6 +20,10 @@ import (
 // calls.
 const pagemapModule = "pagemap"
 
+// growthModule is the name of the module for resident memory, which package tracer implements,
+// too.
+const growthModule = "growth"
+
 // memoryModule is the name of the module that traces allocators. Package tracer implements
 // it, not package modules.
 const memoryModule = "memory"
@@ -39,7 +43,7 @@ func (m *moduleFlags) declare(f *pflag.FlagSet) {
 
 // moduleNames returns the names of all modules.
 func moduleNames() []string {
-	names := []string{memoryModule, pagemapModule}
+	names := []string{memoryModule, growthModule, pagemapModule}
 	for _, x := range modules.All() {
 		names = append(names, x.Name)
 	}
@@ -77,6 +81,9 @@ func (m *moduleFlags) set(o *plan.Options) (err error) {
 	for i, name := range names {
 		names[i] = moduleName(name)
 	}
+	if slices.Contains(names, growthModule) {
+		return m.setGrowth(o)
+	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == memoryModule || name == pagemapModule })
 	if o.Modules, err = modules.Select(names); err != nil {
 		if meant := meantModules(m.enabled); meant != "" {
@@ -92,6 +99,16 @@ func (m *moduleFlags) set(o *plan.Options) (err error) {
 		o.Modules = append(o.Modules, x)
 	}
 	o.NoMemory = !m.memory()
+	return nil
+}
+
+// setGrowth sets the options of the module growth.
+func (m *moduleFlags) setGrowth(o *plan.Options) error {
+	if m.enabled != growthModule || len(m.resources) > 0 {
+		return fmt.Errorf("-e %s: %s is recorded alone, because its blocks are pages that contain those of other modules: "+
+			"run a second rtrace-bpf with -e %s for the same process", m.enabled, growthModule, growthModule)
+	}
+	o.Faults, o.NoMemory = true, true
 	return nil
 }
 
@@ -121,6 +138,8 @@ func modulesVerb() verb {
 // printModules lists the modules.
 func printModules(w io.Writer) error {
 	fmt.Fprintf(w, "%-10s memory of allocators: malloc, free and their like, C++ operators\n", memoryModule)
+	fmt.Fprintf(w, "%-10s resident memory by the stack that touched it first, whatever the allocator: page faults; recorded alone\n", growthModule)
+	fmt.Fprintf(w, "%-10s <resident> resident memory in bytes\n", "")
 	fmt.Fprintf(w, "%-10s the kernel's flags of each page at the end of the trace: the attachments %s\n", pagemapModule, strings.Join(memory.PageFiles, " and "))
 	for _, x := range modules.All() {
 		fmt.Fprintf(w, "%-10s %s: %s\n", x.Name, x.Desc, x.List())

@@ -137,7 +137,7 @@ func (r *reporter) hint(err error) string {
 	case errors.Is(err, host.ErrLockedDown):
 		return "a kernel is locked down at boot: by lockdown= on its command line, or by Secure Boot"
 	case errors.Is(err, host.ErrNotPrivileged):
-		return "run it as root: sudo " + name + " " + r.again()
+		return "run it as root: sudo " + strings.Join(append(strings.Fields(name+" "+r.verb), r.again()), " ")
 	case errors.Is(err, host.ErrOpenFiles), errors.Is(err, unix.EMFILE):
 		return "raise the limit: ulimit -n 1024, or LimitNOFILE=1024 of a systemd unit"
 	case errors.Is(err, host.ErrEmulated):

@@ -143,7 +143,7 @@ func (c *config) recording(s cli.Streams, r *reporter, env settings) (recording.
 	if err != nil {
 		return recording.Options{}, err
 	}
-	if c.output.snapshots.Every > 0 {
+	if !tracing.NoLive || c.output.snapshots.Every > 0 {
 		limitGarbage()
 	}
 	o := recording.Options{

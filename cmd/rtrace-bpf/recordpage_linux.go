@@ -68,6 +68,7 @@ var recordTopics = []struct {
 	{title: "What is traced", about: targetAbout},
 	{title: "Modules", about: "A module is a set of functions that allocate and free one kind of resource: memory, file descriptors, mappings, threads and so on. rtrace-bpf modules lists them all.", examples: []cli.Example{
 		{Does: "trace memory and file descriptors", Command: "sudo rtrace-bpf -p 4711 -e memory:file"},
+		{Does: "see what makes RSS grow, whatever the allocator", Command: "sudo rtrace-bpf -p 4711 -e growth"},
 		{Does: "trace the sessions that a library opens and closes", Command: "sudo rtrace-bpf -p 4711 --resource 'session:alloc=session_open(id=ret),free=session_close(id=arg1)'"},
 	}},
 	{title: "Dotnet", about: dotnetAbout, examples: []cli.Example{

@@ -29,6 +29,7 @@ type reporter struct {
 	columns int // of standard error
 	pids    []int
 	created bool       // the ready file
+	verb    string     // of the command line; empty for none
 	held    func(bool) // is called when waiting for a reader of the trace begins and ends; nil for nothing
 }
 

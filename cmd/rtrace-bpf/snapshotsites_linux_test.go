@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/cli"
+	"rtrace-bpf/internal/topview"
 	"rtrace-bpf/trace"
 )
 
@@ -94,8 +97,39 @@ func rowsOf(t *testing.T, x *topLine) (all []siteAmounts) {
 	return sorted(all)
 }
 
+// severalSpaces separates the columns of a table.
+var severalSpaces = regexp.MustCompile(` {2,}`)
+
+// tableRows returns the live bytes and blocks of the rows of the last table that top --batch has
+// printed.
+func tableRows(t *testing.T, text string) (all []string) {
+	t.Helper()
+	heading := strings.LastIndex(text, "*live  blocks")
+	if heading < 0 {
+		t.Fatalf("no table in:\n%s", text)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(text[heading:]), "\n")[1:] {
+		cells := severalSpaces.Split(strings.TrimSpace(line), 3)
+		if len(cells) < 3 {
+			t.Fatalf("row %q in:\n%s", line, text)
+		}
+		all = append(all, cells[0]+", "+cells[1])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// tableRowsOf returns what tableRows returns for these figures.
+func tableRowsOf(sites []siteAmounts) (all []string) {
+	for _, s := range sites {
+		all = append(all, fmt.Sprintf("%s, %d", topview.Bytes(s.Live.Bytes), s.Live.Blocks))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // A trace and the snapshots of the same recording, and top next to it, have the same figures
-// for each call site, digit for digit. The programs have threads, forks and reallocs.
+// for each call site, digit for digit. The tables of top --batch have the same live amounts. The programs have threads, forks and reallocs.
 func TestOneEngine(t *testing.T) {
 	for _, test := range []struct {
 		program string
@@ -117,9 +151,10 @@ func TestOneEngine(t *testing.T) {
 			pid := fmt.Sprint(child.PID)
 			flags := slices.Concat([]string{"-p", pid}, test.flags, ample)
 			r := startOn(t, append(flags, "--format", test.format, "--snapshot", "1h", "--snapshot-format", "json")...)
-			var top *running
+			var top, batch *running
 			if test.flags == nil { // two cannot hold the same new process
 				top = startTop(t, append(flags, "--json", "--interval", "1h")...)
+				batch = startTop(t, append(flags, "--batch", "--interval", "1h", "--rows", "1000")...)
 			}
 			for range test.gates {
 				child.Go()
@@ -151,6 +186,12 @@ func TestOneEngine(t *testing.T) {
 				lines := topLines(t, top.Output())
 				if d := cmp.Diff(sorted(all), rowsOf(t, &lines[len(lines)-1])); d != "" {
 					t.Errorf("top and the calls in the traces (-want +got):\n%s", d)
+				}
+			}
+			if batch != nil {
+				batch.ends(cli.OK)
+				if d := cmp.Diff(tableRowsOf(all), tableRows(t, string(batch.Output()))); d != "" {
+					t.Errorf("top --batch and the calls in the traces (-want +got):\n%s", d)
 				}
 			}
 			blocks := uint64(0)

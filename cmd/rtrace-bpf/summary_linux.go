@@ -38,14 +38,20 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 	}
 	fmt.Fprintln(w)
 	r.verdictSummary(w, s)
-	r.growthSummary(w, s.Growth)
+	if s.Residence != nil {
+		residenceSummary(w, s)
+	} else {
+		r.growthSummary(w, s.Growth)
+	}
 	if s.Runtime != "" {
 		fmt.Fprintf(w, "  %s\n", s.Runtime)
 	}
 	if counts := resources(stats.Resources); len(counts) > 0 {
 		fmt.Fprintf(w, "  of these: %s\n", strings.Join(counts, "; "))
 	}
-	r.liveSummary(w, stats)
+	if s.Residence == nil {
+		r.liveSummary(w, stats)
+	}
 	r.stackSummary(w, s)
 	r.comparison(w, s)
 	for _, remark := range s.Remarks {
@@ -65,7 +71,11 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintf(w, "  paused: %s\n", pauses(stats))
 	}
 	if sites := s.Sites(summarySites); len(sites) > 0 {
-		printSites(w, sites, s.Frame)
+		what := "live"
+		if s.Residence != nil {
+			what = "resident"
+		}
+		printSites(w, what, sites, s.Frame)
 	}
 }
 
@@ -208,9 +218,10 @@ func resources(counts []record.ResourceCount) []string {
 	return all
 }
 
-// printSites prints call sites, with as many frames as distinguish them.
-func printSites(w io.Writer, sites []record.LiveSite, frame func(addr uint64) string) {
-	fmt.Fprintln(w, "  most live bytes:")
+// printSites prints the call sites with the most bytes of what, with as many frames as distinguish
+// them.
+func printSites(w io.Writer, what string, sites []record.LiveSite, frame func(addr uint64) string) {
+	fmt.Fprintf(w, "  most %s bytes:\n", what)
 	for i, site := range sites {
 		fmt.Fprintf(w, "    %s in %d blocks from\n", status.Bytes(site.Bytes), site.Blocks)
 		shown := shownFrames(sites, i)

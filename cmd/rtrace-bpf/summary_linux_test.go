@@ -110,7 +110,7 @@ func TestSitesOfTheSummary(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	printSites(&out, []record.LiveSite{
+	printSites(&out, "live", []record.LiveSite{
 		{Frames: stack(9), Blocks: 2, Bytes: 20}, {Frames: stack(7), Blocks: 1, Bytes: 5}, {Frames: stack(1), Blocks: 1, Bytes: 4}, {Blocks: 1, Bytes: 1},
 	}, func(addr uint64) string { return fmt.Sprintf("f%d()", addr) })
 	const want = `  most live bytes:

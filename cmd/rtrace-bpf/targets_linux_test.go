@@ -64,7 +64,7 @@ func TestZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, pid, "is a zombie")
-	if out, errOut, code := ran(t, "explain", "-p", fmt.Sprint(pid)); code != cli.Failed || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "has no memory of its own") {
+	if out, errOut, code := ran(t, "explain", "-p", fmt.Sprint(pid)); code != cli.Failed || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "(true) is a zombie: it has ended, and has no memory of its own") {
 		t.Errorf("explain: exit code %d\n%s%s", code, out, errOut)
 	}
 	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {

@@ -47,6 +47,7 @@ func (t *topFlags) start(ctx context.Context, s cli.Streams, env settings, scree
 	c := &t.config
 	w := &watching{View: watch.NewView(), ready: make(chan struct{}), over: make(chan struct{})}
 	w.report = &topReporter{newReporter(c, s, false), w}
+	w.report.verb = "top"
 	o, err := c.recording(s, w.report.reporter, env)
 	if err != nil {
 		return nil, err

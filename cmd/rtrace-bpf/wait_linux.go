@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
@@ -75,8 +76,8 @@ func (r *reporter) next(ctx context.Context, comm string, say func(format string
 func (r *reporter) arrived(a *arrival.Arrival, pid int) {
 	waited, stopped := a.Waited()
 	if stopped {
-		r.line.Note("process %d was stopped by a signal until it was held, %v after its exec: its parent may have noticed", pid, waited)
+		r.line.Note("process %d was stopped by a signal until it was held, %v after its exec: its parent may have noticed", pid, waited.Round(10*time.Microsecond))
 		return
 	}
-	r.line.Detail("process %d is held, %v after its exec", pid, waited)
+	r.line.Detail("process %d is held, %v after its exec", pid, waited.Round(10*time.Microsecond))
 }

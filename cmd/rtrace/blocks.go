@@ -23,6 +23,19 @@ import (
 // memoryType is the type of resource of memory blocks.
 const memoryType = "memory"
 
+// residentType is the type of resource of resident memory, which rtrace-bpf records with -e
+// growth.
+const residentType = "resident"
+
+// wantedType returns the type of resource that a command uses: memory stands for the only type of
+// a trace that has no memory.
+func wantedType(wanted string, declared []string) string {
+	if wanted != memoryType || len(declared) == 0 || slices.ContainsFunc(declared[1:], func(t string) bool { return t != declared[0] }) {
+		return wanted
+	}
+	return declared[0]
+}
+
 // blockFlags are the flags of commands that examine blocks and their call sites.
 type blockFlags struct {
 	in        inputFlags
@@ -46,7 +59,7 @@ func (b *blockFlags) addInput(f *pflag.FlagSet) {
 }
 
 func (b *blockFlags) addResource(f *pflag.FlagSet) {
-	f.StringVar(&b.resource, "resource", memoryType, "use the resources of the type `NAME`, as printed by rtrace info")
+	f.StringVar(&b.resource, "resource", memoryType, "use the resources of the type `NAME`, as printed by rtrace info; a trace with only one type needs no --resource")
 }
 
 // framer makes frames of stacks; r knows the mappings.
@@ -78,7 +91,8 @@ func (b *blockFlags) resolver() *resolve.Resolver {
 // no memory for threads that ended, or for growths of the heap.
 type callReader struct {
 	src       trace.Reader
-	wanted    string
+	asked     string
+	wanted    string            // wantedType of asked
 	resources map[uint32]string // types of the declared resources
 	clock     dayClock
 	trace     int32   // traceOf the last call
@@ -157,7 +171,7 @@ func (s *callStats) age(r *trace.Record) uint64 { return *s.seq[traceOf(r.PID)] 
 
 func newCallReader(src trace.Reader, wanted string) *callReader {
 	return &callReader{
-		src: filter.NewJoinMoves(src), wanted: wanted, resources: make(map[uint32]string), passedCalls: passedCalls{sampled: make(map[uint32]bool)},
+		src: filter.NewJoinMoves(src), asked: wanted, wanted: wanted, resources: make(map[uint32]string), passedCalls: passedCalls{sampled: make(map[uint32]bool)},
 		stats: callStats{seq: make(map[int32]*uint64), threads: make(map[threadKey]string)}, window: whole(),
 	}
 }
@@ -188,6 +202,7 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			}
 		case trace.KindResource:
 			c.resources[r.Resource.ID] = r.Resource.Type
+			c.wanted = wantedType(c.asked, slices.Collect(maps.Values(c.resources)))
 			if r.Resource.Sampled {
 				c.sampled[r.Resource.ID] = true
 			}

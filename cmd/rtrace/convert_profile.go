@@ -189,7 +189,7 @@ func (p *profileFlags) read(
 	if first := calls.stats.first; first != 0 {
 		about.Start, about.Duration = head.wall(first), calls.stats.last-first
 	}
-	about.Comments = []string{"resource: " + p.resource}
+	about.Comments = []string{"resource: " + calls.wanted}
 	if n := calls.stats.lost; n > 0 {
 		about.Comments = append(about.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))
 	}

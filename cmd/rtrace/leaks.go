@@ -151,6 +151,7 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 	engine := aggregate.New()
 	kept := filter.NewFed(calls, engine, o.resource)
 	kept.Fill()
+	o.resource = calls.wanted
 	calls.warn(warn)
 	r := &leakReport{groupTexts: groupTexts{o.key, &calls.stats}, options: o, doubtful: calls.samples || calls.frees == 0}
 	r.young.Usual = kept.Finder().Lifetimes().Usual()

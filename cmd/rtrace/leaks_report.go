@@ -120,6 +120,8 @@ func (r *leakReport) print(w io.Writer) error {
 		title, all = "unknown", r.unknown
 	case r.options.window.to != "":
 		title = "live at --to"
+	case r.options.resource == residentType:
+		title = "still resident at the end"
 	}
 	lines := fmt.Sprintf("%s: %s (%s)", title, plural(blocks, "block"), plural(bytes, "byte"))
 	if all.Blocks != blocks {

@@ -76,6 +76,7 @@ func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tal
 		x.add(r)
 	})
 	x.mark()
+	o.resource = calls.wanted
 	calls.warn(t.warn)
 	if err == nil {
 		err = calls.missing()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	groups "rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/analysis/timeline"
@@ -140,17 +142,39 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 		return err
 	}
 	resolver := o.blocks.resolver()
-	t := timeline.New(timeline.Options{
-		Axis: o.axis, Points: o.points, Resource: o.blocks.resource,
-		Threads: o.by == "thread", Functions: o.by == "function", Framer: o.blocks.framer(resolver),
-	})
-	known := o.blocks.resource == memoryType // memory need not be declared
+	var t *timeline.Timeline
+	var types []string        // of the trace's resources
+	var early []*trace.Record // before the first call
+	begin := func() {
+		o.blocks.resource = wantedType(o.blocks.resource, types)
+		t = timeline.New(timeline.Options{
+			Axis: o.axis, Points: o.points, Resource: o.blocks.resource,
+			Threads: o.by == "thread", Functions: o.by == "function", Framer: o.blocks.framer(resolver),
+		})
+		for _, r := range early {
+			t.Add(r)
+		}
+	}
 	add := func(r *trace.Record) {
-		known = known || r.Kind == trace.KindResource && r.Resource.Type == o.blocks.resource
 		resolver.Observe(r)
-		t.Add(r)
+		if r.Kind == trace.KindResource {
+			types = append(types, strings.Clone(r.Resource.Type))
+		}
+		switch {
+		case t != nil:
+			t.Add(r)
+		case r.Kind != trace.KindCall:
+			early = append(early, r.Clone())
+		default:
+			begin()
+			t.Add(r)
+		}
 	}
 	return o.viewFlags.run(ctx, s, "timeline", args, add, func(w io.Writer, name string) error {
+		if t == nil {
+			begin()
+		}
+		known := o.blocks.resource == memoryType || slices.Contains(types, o.blocks.resource) // memory need not be declared
 		if err := o.verdict(t, known); err != nil {
 			return err
 		}

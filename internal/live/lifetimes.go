@@ -1,7 +1,7 @@
 package live
 
 import (
-	"slices"
+	"math/bits"
 	"time"
 )
 
@@ -32,12 +32,27 @@ func LifetimeBounds() []uint64 { return lifetimeBounds }
 // LifetimeStep returns the number of the step that contains a time in
 // nanoseconds.
 func LifetimeStep(ns int64) int {
-	n, found := slices.BinarySearch(lifetimeBounds, uint64(max(0, ns)))
-	if !found {
-		n--
+	v := uint64(max(0, ns))
+	n := int(lifetimeStarts[bits.Len64(v)])
+	for n+1 < lifetimeBins && v >= lifetimeBounds[n+1] {
+		n++
 	}
 	return n
 }
+
+// lifetimeStarts holds, by the length of a number in bits, the step of the least
+// number of that length.
+var lifetimeStarts = func() (starts [65]uint8) {
+	for length := range starts {
+		least := uint64(1) << length >> 1
+		for n, bound := range lifetimeBounds {
+			if bound <= least {
+				starts[length] = uint8(n)
+			}
+		}
+	}
+	return starts
+}()
 
 // Ended counts the lifetime of a freed block, in nanoseconds.
 func (l *Lifetimes) Ended(ns int64) {

@@ -9,9 +9,14 @@ import "rtrace-bpf/trace"
 // process count as calls of one thread. The zero Temporary is ready for use.
 type Temporary struct {
 	threads map[threadOf]*uint32
-	last    threadOf
-	latest  *uint32 // of last
+	recent  [16]recentThread
 	n       uint32
+}
+
+// recentThread is a thread that made calls recently; latest is nil for none.
+type recentThread struct {
+	threadOf
+	latest *uint32
 }
 
 // threadOf identifies a thread that allocates a type of resource.
@@ -27,18 +32,19 @@ const maxThreads = 1 << 16
 
 func (t *Temporary) of(r *trace.Record, kind uint32) *uint32 {
 	key := threadOf{r.PID, r.TID, r.Call.Thread, kind}
-	if t.latest != nil && t.last == key {
-		return t.latest
+	recent := &t.recent[(uint64(key.tid)^key.id)%uint64(len(t.recent))]
+	if recent.latest != nil && recent.threadOf == key {
+		return recent.latest
 	}
 	p := t.threads[key]
 	if p == nil {
 		if t.threads == nil || len(t.threads) >= maxThreads {
-			t.threads = make(map[threadOf]*uint32)
+			t.threads, t.recent = make(map[threadOf]*uint32), [16]recentThread{}
 		}
 		p = new(uint32)
 		t.threads[key] = p
 	}
-	t.last, t.latest = key, p
+	*recent = recentThread{key, p}
 	return p
 }
 

@@ -13,11 +13,12 @@ type Summary struct {
 	Size      int64 // of the trace, in bytes
 	Alone     bool  // no other process is recorded
 	Stats     record.Stats
-	Growth    *rss.Growth // of resident memory; nil if it is not known
-	Runtime   string      // counts of the .NET runtime's events; empty for none
-	Remarks   []string    // of the encoder
-	CutStacks uint64      // stacks that the format has cut
-	Suspects  int         // call sites that grow
+	Growth    *rss.Growth       // of resident memory; nil if it is not known
+	Residence *record.Residence // what is known of resident memory; nil if page faults are not recorded
+	Runtime   string            // counts of the .NET runtime's events; empty for none
+	Remarks   []string          // of the encoder
+	CutStacks uint64            // stacks that the format has cut
+	Suspects  int               // call sites that grow
 	// Verdicts returns lines of at most columns about the call sites that grow: a line for
 	// each of the first suspects, or that there are none. It is nil if they are not known.
 	Verdicts func(columns int) []string
@@ -39,6 +40,9 @@ func (x *session) summary() *Summary {
 		Blocks: uint64(x.stats.LiveBlocks), Bytes: x.stats.LiveBytes,
 		UnknownBlocks: uint64(x.stats.UnknownBlocks), UnknownBytes: x.stats.UnknownBytes,
 	})
+	if known, ok := x.probes.tracer.Residence(); ok {
+		s.Residence = &known
+	}
 	if x.chain.events != nil {
 		s.Runtime = x.chain.events.Summary()
 	}

@@ -135,12 +135,17 @@ func (l *listing) memory() string {
 		text = "RSS " + Bytes(rss) + "  "
 	}
 	var all Totals
+	resident := false
 	for i := range l.snapshot.Resources {
-		if r := &l.snapshot.Resources[i]; r.Type == aggregate.Memory {
+		if r := &l.snapshot.Resources[i]; r.InMemory() {
 			all.Live, all.Unknown = r.Total.Live, r.Total.Unknown
+			resident = r.Type == aggregate.Resident
 		}
 	}
 	all.Rate, all.Calls = l.history.rates()
+	if resident {
+		return text + fmt.Sprintf("%s touched since the start and still resident  new %s/s", Bytes(all.Live.Bytes), bytesOf(all.Rate))
+	}
 	return text + fmt.Sprintf("live %s in %s blocks  allocates %s/s in %s calls/s", Bytes(all.Live.Bytes), Count(float64(all.Live.Blocks)), bytesOf(all.Rate), Count(all.Calls))
 }
 

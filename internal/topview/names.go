@@ -71,7 +71,7 @@ func (n *names) of(x *item, s *Snapshot) label {
 // site returns the label of a call site with a type of resource. p is safe for a terminal.
 func (n *names) site(resource string, p *Place) label {
 	prefix := ""
-	if resource != aggregate.Memory {
+	if resource != aggregate.Memory && resource != aggregate.Resident {
 		prefix = resource + ": "
 	}
 	switch n.by {

@@ -39,6 +39,8 @@ type pages struct {
 	begun  uint64    // when the first look was over; 0: it has not been
 	taken  *reading  // is applied when all events from before it are
 	rest   time.Time // when the next look may be taken
+	since  uint64    // faults since the last look was taken
+	hurry  uint64    // after as many, another one is taken at once
 	known  Residence
 }
 
@@ -48,6 +50,12 @@ type reading struct {
 	from uint64 // when it began
 	time uint64 // when it was over
 }
+
+// A look is taken as soon as there were as many page faults, and this share of the resident pages.
+const (
+	hurryFaults = 256
+	hurryShare  = 8
+)
 
 // lookShare is how many times as long as a look takes no other look is taken.
 const lookShare = 20
@@ -88,6 +96,7 @@ func (p *pages) look() *reading {
 		return nil
 	}
 	p.rest = time.Now().Add(lookShare * time.Since(began))
+	p.since, p.hurry = 0, max(hurryFaults, x.view.Bytes()/uint64(os.Getpagesize())/hurryShare)
 	x.time = order.Clock()
 	return x
 }
@@ -97,6 +106,10 @@ func (p *pages) fault(e *order.Event) {
 	p.until(e.Time)
 	present := e.Size != 0 || e.Time <= p.begun
 	p.ledger.Fault(e.Addr, p.cause(e), present)
+	p.since++
+	if p.since >= p.hurry && p.taken == nil && !time.Now().Before(p.rest) {
+		p.taken = p.look()
+	}
 }
 
 // mapped notes that a mapping is made.

@@ -130,3 +130,14 @@ func peak(tb testing.TB) float64 {
 	}
 	return float64(n) / 1024
 }
+
+// BenchmarkPairs measures the CPU time for a call of a thread that allocates a block and frees it,
+// at one call site: what a recording adds to each call for its summary.
+func BenchmarkPairs(b *testing.B) {
+	l, e := newLoad(0, 1), aggregate.New()
+	before := cpu(b)
+	for b.Loop() {
+		l.run(e, 1)
+	}
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(2*b.N), "cpu-ns/call")
+}

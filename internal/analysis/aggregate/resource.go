@@ -14,6 +14,9 @@ import (
 // resources.
 const Memory = "memory"
 
+// Resident is the resource type of resident memory, whose blocks are pages.
+const Resident = "resident"
+
 // Resource is the sums of a type of resource.
 type Resource struct {
 	Type, Desc string
@@ -29,9 +32,15 @@ type Resource struct {
 	Doubt     Doubt
 }
 
+// InMemory reports whether the blocks are memory: of allocators, or resident
+// pages.
+func (r *Resource) InMemory() bool { return r.Type == Memory || r.Type == Resident }
+
 // Judged reports whether the call sites of the resource have verdicts: all its
-// calls are recorded, and there are frees among them.
-func (r *Resource) Judged() bool { return !r.Sampled && r.Calls.Frees+r.Calls.Reallocs > 0 }
+// calls are recorded, and there are frees among them. Pages that go are always seen.
+func (r *Resource) Judged() bool {
+	return !r.Sampled && (r.Type == Resident || r.Calls.Frees+r.Calls.Reallocs > 0)
+}
 
 // Change is what happened in an interval.
 type Change struct {

@@ -45,7 +45,7 @@ type site struct {
 	change    Change // in the last interval
 	sizes     steps[size]
 	lifetimes steps[uint64]
-	sources   []uint32
+	sources   []sourceOf
 	history   trend.History
 }
 

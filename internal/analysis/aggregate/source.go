@@ -19,9 +19,13 @@ type Thread struct {
 
 // source is the blocks that a thread allocated at a site.
 type source struct {
-	site, thread    uint32
+	site            uint32
 	allocated, live live.Amount
 }
+
+// sourceOf is a source of a site with its thread, so that a site finds the source of a call
+// without a look at the others.
+type sourceOf struct{ thread, source uint32 }
 
 // Limits of threads.
 const (
@@ -38,26 +42,26 @@ func (c *callSites) source(site uint32, r *trace.Record) uint32 {
 	if !ok {
 		thread = otherThreads
 	}
-	if n, ok := c.find(site, thread); ok {
+	s := c.at(site)
+	if n, ok := s.find(thread); ok {
 		return n
 	}
-	s := c.at(site)
 	if len(s.sources) >= threadsPerSite {
 		thread = otherThreads
-		if n, ok := c.find(site, thread); ok {
+		if n, ok := s.find(thread); ok {
 			return n
 		}
 	}
-	n := uint32(c.sources.Add(source{site: site, thread: thread}))
-	s.sources = append(s.sources, n)
+	n := uint32(c.sources.Add(source{site: site}))
+	s.sources = append(s.sources, sourceOf{thread, n})
 	return n
 }
 
-// find returns the number of the source of a thread at a site.
-func (c *callSites) find(site, thread uint32) (n uint32, ok bool) {
-	for _, n := range c.at(site).sources {
-		if c.sources.At(uint64(n)).thread == thread {
-			return n, true
+// find returns the number of the source of a thread.
+func (s *site) find(thread uint32) (n uint32, ok bool) {
+	for _, x := range s.sources {
+		if x.thread == thread {
+			return x.source, true
 		}
 	}
 	return 0, false
@@ -66,13 +70,13 @@ func (c *callSites) find(site, thread uint32) (n uint32, ok bool) {
 // threadsOf returns the threads of a site.
 func (c *callSites) threadsOf(s *site) []Thread {
 	out := make([]Thread, 0, len(s.sources))
-	for _, n := range s.sources {
-		x := c.sources.At(uint64(n))
+	for _, own := range s.sources {
+		x := c.sources.At(uint64(own.source))
 		t := Thread{Allocated: x.allocated, Live: x.live}
-		if x.thread == otherThreads {
+		if own.thread == otherThreads {
 			t.Others = true
 		} else {
-			of := c.threads.At(x.thread)
+			of := c.threads.At(own.thread)
 			t.TID, t.Thread = of.TID, of.ID
 		}
 		out = append(out, t)

@@ -18,7 +18,7 @@ func BenchmarkSuspects(b *testing.B) {
 			for i := range sites {
 				id += 0x10
 				e.Add(&trace.Record{Kind: trace.KindCall, Time: int64(s)*1e9 + int64(i)*1000, PID: 1, TID: 1, Call: trace.Call{
-					Op: trace.OpAlloc, ID: id, Size: uint64(16 + (i*7+s*13)%50), Stack: trace.Stack{Frames: []uint64{uint64(i + 1), 2}, End: trace.StackComplete},
+					Op: trace.OpAlloc, ID: id, Size: uint64(16 + (i*7+s*13)%50), Stack: trace.Stack{Frames: []uint64{uint64(i + 1)}, End: trace.StackComplete},
 				}})
 			}
 			e.Add(&trace.Record{Kind: trace.KindCall, Time: int64(s)*1e9 + 5e8, PID: 1, TID: 1, Call: trace.Call{Op: trace.OpFree, ID: id}})
@@ -28,7 +28,7 @@ func BenchmarkSuspects(b *testing.B) {
 			b.StartTimer()
 			all := e.Suspects(Memory)
 			b.StopTimer()
-			if len(all) < sites-1 {
+			if len(all) < sites-1 { // they have no caller in common
 				b.Fatalf("%d suspects", len(all))
 			}
 		}

@@ -10,8 +10,13 @@ type Threads struct {
 
 	all     []Thread
 	numbers map[ThreadKey]uint32
-	last    ThreadKey // of the last call
-	latest  uint32    // 1 + the number of last
+	recent  [16]recentThread
+}
+
+// recentThread is a thread that made calls recently.
+type recentThread struct {
+	ThreadKey
+	number uint32 // 1 + the number; 0 for none
 }
 
 // ThreadKey identifies a thread of a trace.
@@ -30,8 +35,9 @@ type Thread struct {
 // there are too many threads.
 func (t *Threads) Number(r *trace.Record) (n uint32, ok bool) {
 	key := ThreadKey{r.PID, ThreadID(r)}
-	if t.latest != 0 && t.last == key {
-		return t.latest - 1, true
+	recent := &t.recent[key.ID%uint64(len(t.recent))]
+	if recent.number != 0 && recent.ThreadKey == key {
+		return recent.number - 1, true
 	}
 	n, ok = t.numbers[key]
 	if !ok {
@@ -45,7 +51,7 @@ func (t *Threads) Number(r *trace.Record) (n uint32, ok bool) {
 		}
 		t.numbers[key] = n
 	}
-	t.last, t.latest = key, n+1
+	*recent = recentThread{key, n + 1}
 	return n, true
 }
 

@@ -20,7 +20,7 @@ func (w *Watch) Profile(s *aggregate.State) *stacks.Profile {
 	numbers := make(map[place]int)
 	for i := range s.Sites {
 		x := &s.Sites[i]
-		if s.Resources[x.Resource].Type != aggregate.Memory || x.Allocated.Blocks == 0 {
+		if !s.Resources[x.Resource].InMemory() || x.Allocated.Blocks == 0 {
 			continue
 		}
 		out.Total.Add(&x.Usage)
