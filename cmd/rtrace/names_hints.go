@@ -39,7 +39,7 @@ func (n *nameFlags) advice(x *resolve.Nameless, program string) string {
 	case errors.Is(x.Err, resolve.ErrUnidentified):
 		return fmt.Sprintf("no names for %s: the trace does not identify the file; -r uses the one that is there now", x.Path)
 	case x.Err == nil:
-		return fmt.Sprintf("no names for %s: it has no symbols; install its debug symbols (Debian: find-dbgsym-packages %s), or%s", x.Path, x.Path, n.server())
+		return fmt.Sprintf("no names for some functions of %s: install its debug symbols (Debian: find-dbgsym-packages %s), or%s", x.Path, x.Path, n.server())
 	case errors.Is(x.Err, fs.ErrNotExist):
 		return fmt.Sprintf("no names for %s: the file is missing; --root and --debug-dir name other folders, or%s", x.Path, n.server())
 	}

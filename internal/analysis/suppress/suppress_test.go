@@ -20,45 +20,48 @@ func TestMatch(t *testing.T) {
 	block := func(frames ...string) string {
 		return "{\n  a name\n  Memcheck:Leak\n  match-leak-kinds: all\n  " + strings.Join(frames, "\n  ") + "\n}\n"
 	}
-	for text, want := range map[string]bool{
+	for _, tt := range []struct {
+		text string
+		want bool
+	}{
 		// LeakSanitizer: a part of a function, file or module
-		"leak:Cache":           true,
-		"leak:app::Cache::put": true,
-		"leak:_ZN3app":         true,
-		"leak:libload.so":      true,
-		"leak:cache.cc":        true,
-		"leak:^load$":          true,
-		"leak:^loa$":           false,
-		"leak:^main":           true,
-		"leak:app*put":         true,
-		"leak:put*app":         false,
-		"leak:nothing":         false,
-		"# leak:main":          false,
-		"race:main":            false,
+		{"leak:Cache", true},
+		{"leak:app::Cache::put", true},
+		{"leak:_ZN3app", true},
+		{"leak:libload.so", true},
+		{"leak:cache.cc", true},
+		{"leak:^load$", true},
+		{"leak:^loa$", false},
+		{"leak:^main", true},
+		{"leak:app*put", true},
+		{"leak:put*app", false},
+		{"leak:nothing", false},
+		{"# leak:main", false},
+		{"race:main", false},
 		// valgrind: the innermost frames
-		block("fun:_Znwm", "fun:_ZN3app5Cache3putEi"):                true,
-		block("fun:_Znwm"):                                           true,
-		block("fun:_Zn?m", "fun:_ZN3app*"):                           true,
-		block("fun:_ZN3app5Cache3putEi"):                             false, // it is not the innermost
-		block("fun:_Znwm", "fun:load"):                               false,
-		block("fun:_Znwm", "...", "fun:main"):                        true,
-		block("...", "fun:main", "obj:*/libc.so*"):                   true,
-		block("...", "fun:main", "fun:load"):                         false,
-		block("fun:_Znwm", "...", "obj:/opt/lib/libload.so*"):        true,
-		block("fun:_Znwm", "src:*/cache.cc"):                         true,
-		block("fun:_Znwm", "obj:*", "fun:load", "fun:main", "obj:*"): true,
-		block("fun:_Znwm", "...", "fun:nothing"):                     false,
-		block("...", "...", "fun:main"):                              true,
-		"{\n n\n Memcheck:Cond\n fun:_Znwm\n}\n":                     false,
-		"{\n n\n Helgrind,Memcheck:Leak\n fun:_Znwm\n}\n":            true,
+		{block("fun:_Znwm", "fun:_ZN3app5Cache3putEi"), true},
+		{block("fun:_Znwm"), true},
+		{block("fun:_Zn?m", "fun:_ZN3app*"), true},
+		{block("fun:_ZN3app5Cache3putEi"), false}, // it is not the innermost
+		{block("fun:_Znwm", "fun:load"), false},
+		{block("fun:_Znwm", "...", "fun:main"), true},
+		{block("...", "fun:main", "obj:*/libc.so*"), true},
+		{block("...", "fun:main", "fun:load"), false},
+		{block("fun:_Znwm", "...", "obj:/opt/lib/libload.so*"), true},
+		{block("fun:_Znwm", "src:*/cache.cc"), true},
+		{block("fun:_Znwm", "obj:*", "fun:load", "fun:main", "obj:*"), true},
+		{block("fun:_Znwm", "...", "fun:nothing"), false},
+		{block("...", "...", "fun:main"), true},
+		{"{\n n\n Memcheck:Cond\n fun:_Znwm\n}\n", false},
+		{"{\n n\n Helgrind,Memcheck:Leak\n fun:_Znwm\n}\n", true},
 	} {
 		var l suppress.List
-		if err := l.Read(strings.NewReader(text)); err != nil {
-			t.Errorf("%s: %v", text, err)
+		if err := l.Read(strings.NewReader(tt.text)); err != nil {
+			t.Errorf("%s: %v", tt.text, err)
 			continue
 		}
-		if got := l.Match(stack) == 0; got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
+		if got := l.Match(stack) == 0; got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.text, got, tt.want)
 		}
 	}
 }
