@@ -31,6 +31,8 @@ const (
 	KindSample                   // a stack that a sampler found
 	KindEvent                    // another event, as its source describes it
 	KindRSS                      // how much of a process's memory is resident: at the start and at the end of its recording
+	KindWindow                   // calls from here on stand for more calls than themselves
+	KindCost                     // what recording cost the process; one before the end
 	KindEnd                      // the trace ended as planned; the last record
 	kindCount
 )
@@ -38,7 +40,7 @@ const (
 var kindNames = [kindCount]string{
 	"none", "header", "process", "thread", "tracermodule", "resource", "context",
 	"module", "mapping", "unmapping", "call", "heapgrow", "heapinfo", "attachment", "comment",
-	"exec", "exit", "lost", "opaque", "function", "sample", "event", "rss", "end",
+	"exec", "exit", "lost", "opaque", "function", "sample", "event", "rss", "window", "cost", "end",
 }
 
 // String returns the kind's name in lower case, as the jsonl format spells it.

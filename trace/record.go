@@ -39,6 +39,8 @@ type Record struct {
 	Sample       Sample
 	Event        Event
 	RSS          RSS
+	Window       Window
+	Cost         Cost
 }
 
 // Clock is what Record.Time counts.
@@ -219,6 +221,41 @@ type HeapInfo struct {
 // first, the last one is the last that was read.
 type RSS struct {
 	Bytes uint64
+}
+
+// Window begins, changes or ends a window: a time in which calls were recorded, of a
+// stretch of time in which most were not. Calls up to the next Window stand for Weight
+// calls each. A Weight of 0 ends the window: later calls were recorded while the probes
+// were being removed. Weight and Until were fixed before the window opened, and its place
+// in the stretch was chosen at random.
+type Window struct {
+	Weight uint64
+	Until  int64 // the planned end, on the clock of Record.Time; 0 for the end of a window
+	// Stretch is the length of the stretch, ns. It is 0 for a window that goes on with
+	// another weight, because it was more expensive than planned.
+	Stretch int64
+}
+
+// Cost is what recording cost the process up to Record.Time. Times are in ns.
+type Cost struct {
+	Used   int64  // processor time of the process since the recording began, Added included
+	Added  int64  // of it, that went into probes
+	Tracer int64  // processor time of the tracer itself since then
+	Budget uint64 // share of Used that Added was to stay below, in millionths; 0 for none
+	// Of a recording with a budget:
+	Worst   uint64 // largest share of 10 seconds that was added, in millionths
+	Over    uint64 // share of the intervals of 10 seconds that exceeded the budget, in millionths
+	Covered int64  // the time that windows stand for
+	Longest int64  // the longest window
+}
+
+// Factor returns how many times as much processor time the process took as without being
+// recorded; 0 if that is not known.
+func (c *Cost) Factor() float64 {
+	if c.Added >= c.Used {
+		return 0
+	}
+	return float64(c.Used) / float64(c.Used-c.Added)
 }
 
 // Attachment is a file that belongs to the trace.

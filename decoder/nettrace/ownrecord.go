@@ -75,6 +75,13 @@ func (r ownReadings) record(rec *trace.Record, e *Event) (err error) {
 		rec.Function = trace.Function{Name: r.text("Name"), Start: r.u64("Start"), End: r.u64("End"), Module: r.text("Module")}
 	case trace.KindRSS:
 		rec.RSS.Bytes = r.u64("Bytes")
+	case trace.KindWindow:
+		rec.Window = trace.Window{Weight: r.u64("Weight"), Until: r.i64("Until"), Stretch: r.i64("Stretch")}
+	case trace.KindCost:
+		rec.Cost = trace.Cost{
+			Used: r.i64("Used"), Added: r.i64("Added"), Tracer: r.i64("Tracer"), Budget: r.u64("Budget"),
+			Worst: r.u64("Worst"), Over: r.u64("Over"), Covered: r.i64("Covered"), Longest: r.i64("Longest"),
+		}
 	case trace.KindSample:
 		rec.Sample = trace.Sample{Name: r.text("Name"), Weight: r.u64("Weight"), Stack: r.d.wholeStack(e)}
 	case trace.KindEvent:

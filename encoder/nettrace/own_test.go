@@ -296,6 +296,13 @@ func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 		r.Function = trace.Function{Name: v.text("Name"), Start: v.number("Start"), End: v.number("End"), Module: v.text("Module")}
 	case trace.KindRSS:
 		r.RSS.Bytes = v.number("Bytes")
+	case trace.KindWindow:
+		r.Window = trace.Window{Weight: v.number("Weight"), Until: int64(v.number("Until")), Stretch: int64(v.number("Stretch"))}
+	case trace.KindCost:
+		r.Cost = trace.Cost{
+			Used: int64(v.number("Used")), Added: int64(v.number("Added")), Tracer: int64(v.number("Tracer")), Budget: v.number("Budget"),
+			Worst: v.number("Worst"), Over: v.number("Over"), Covered: int64(v.number("Covered")), Longest: int64(v.number("Longest")),
+		}
 	case trace.KindSample:
 		r.Sample = trace.Sample{Name: v.text("Name"), Weight: v.number("Weight"), Stack: o.whole(e)}
 	case trace.KindEvent:

@@ -150,6 +150,20 @@ func (p *payload) record(r *trace.Record) {
 		p.u64(r.Sample.Weight)
 	case trace.KindRSS:
 		p.u64(r.RSS.Bytes)
+	case trace.KindWindow:
+		p.u64(r.Window.Weight)
+		p.i64(r.Window.Until)
+		p.i64(r.Window.Stretch)
+	case trace.KindCost:
+		c := &r.Cost
+		p.i64(c.Used)
+		p.i64(c.Added)
+		p.i64(c.Tracer)
+		p.u64(c.Budget)
+		p.u64(c.Worst)
+		p.u64(c.Over)
+		p.i64(c.Covered)
+		p.i64(c.Longest)
 	case trace.KindEvent:
 		p.text(r.Event.Provider)
 		p.text(r.Event.Name)

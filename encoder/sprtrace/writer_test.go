@@ -351,7 +351,7 @@ func TestCallPackets(t *testing.T) {
 func TestDroppedKinds(t *testing.T) {
 	for _, k := range []trace.Kind{
 		trace.KindThread, trace.KindModule, trace.KindUnmapping, trace.KindComment, trace.KindExec,
-		trace.KindExit, trace.KindLost, trace.KindRSS, trace.KindEnd, trace.KindNone, 200,
+		trace.KindExit, trace.KindLost, trace.KindRSS, trace.KindWindow, trace.KindCost, trace.KindEnd, trace.KindNone, 200,
 	} {
 		got, s := write(t, Options{KeepOpaque: true}, &trace.Record{Kind: k})
 		if len(got) != 0 || s.Dropped != 1 {

@@ -62,7 +62,7 @@ func New(w io.Writer, opts Options) (*Writer, error) {
 
 // WriteRecord implements trace.Writer. A Header waits for Process, because both make
 // the header line; any other record ends the wait. Thread, Module, Exit, Opaque,
-// HeapGrow and RSS have no text, and End has one only if the Header announces it.
+// HeapGrow, RSS, Window and Cost have no text, and End has one only if the Header announces it.
 func (w *Writer) WriteRecord(r *trace.Record) error {
 	if w.err != nil {
 		return w.err
@@ -81,7 +81,7 @@ func (w *Writer) WriteRecord(r *trace.Record) error {
 		}
 		w.start(r)
 	case trace.KindThread, trace.KindModule, trace.KindExit, trace.KindOpaque, trace.KindHeapGrow,
-		trace.KindFunction, trace.KindSample, trace.KindEvent, trace.KindRSS:
+		trace.KindFunction, trace.KindSample, trace.KindEvent, trace.KindRSS, trace.KindWindow, trace.KindCost:
 		return nil
 	case trace.KindEnd:
 		if !w.marked() {

@@ -101,11 +101,28 @@ func Append(b []byte, r *trace.Record) ([]byte, error) {
 		b = appendEvent(b, r)
 	case trace.KindRSS:
 		b = jsontext.AppendUint(b, "bytes", r.RSS.Bytes)
+	case trace.KindWindow:
+		b = jsontext.AppendUint(b, "weight", r.Window.Weight)
+		b = jsontext.AppendInt(b, "until", r.Window.Until)
+		b = jsontext.AppendInt(b, "stretch", r.Window.Stretch)
+	case trace.KindCost:
+		b = appendCost(b, &r.Cost)
 	case trace.KindEnd:
 	default:
 		return b[:start], fmt.Errorf("jsonl: writing a record of %v", r.Kind)
 	}
 	return append(b, '}'), nil
+}
+
+func appendCost(b []byte, c *trace.Cost) []byte {
+	b = jsontext.AppendInt(b, "used", c.Used)
+	b = jsontext.AppendInt(b, "added", c.Added)
+	b = jsontext.AppendInt(b, "tracer", c.Tracer)
+	b = jsontext.AppendUint(b, "budget", c.Budget)
+	b = jsontext.AppendUint(b, "worst", c.Worst)
+	b = jsontext.AppendUint(b, "over", c.Over)
+	b = jsontext.AppendInt(b, "covered", c.Covered)
+	return jsontext.AppendInt(b, "longest", c.Longest)
 }
 
 func appendHeader(b []byte, h *trace.Header) []byte {

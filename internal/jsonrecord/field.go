@@ -26,6 +26,8 @@ func (p *Parser) field(r *trace.Record, key []byte) bool {
 		return p.sample(&r.Sample, key)
 	case trace.KindEvent:
 		return p.event(&r.Event, key)
+	case trace.KindCost:
+		return p.cost(&r.Cost, key)
 	}
 	return p.fewMembers(r, key)
 }
@@ -79,12 +81,42 @@ func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 		p.int64(&r.Lost.Since)
 	case member{trace.KindRSS, "bytes"}:
 		p.uint64(&r.RSS.Bytes)
+	case member{trace.KindWindow, "weight"}:
+		p.uint64(&r.Window.Weight)
+	case member{trace.KindWindow, "until"}:
+		p.int64(&r.Window.Until)
+	case member{trace.KindWindow, "stretch"}:
+		p.int64(&r.Window.Stretch)
 	case member{trace.KindOpaque, "format"}:
 		p.string(&r.Opaque.Format)
 	case member{trace.KindOpaque, "id"}:
 		p.uint32(&r.Opaque.ID)
 	case member{trace.KindOpaque, "data"}:
 		r.Opaque.Data = p.bytes()
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *Parser) cost(c *trace.Cost, key []byte) bool {
+	switch string(key) {
+	case "used":
+		p.int64(&c.Used)
+	case "added":
+		p.int64(&c.Added)
+	case "tracer":
+		p.int64(&c.Tracer)
+	case "budget":
+		p.uint64(&c.Budget)
+	case "worst":
+		p.uint64(&c.Worst)
+	case "over":
+		p.uint64(&c.Over)
+	case "covered":
+		p.int64(&c.Covered)
+	case "longest":
+		p.int64(&c.Longest)
 	default:
 		return false
 	}

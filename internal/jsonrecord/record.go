@@ -148,5 +148,9 @@ func zero(r *trace.Record) {
 		r.Event = trace.Event{}
 	case trace.KindRSS:
 		r.RSS = trace.RSS{}
+	case trace.KindWindow:
+		r.Window = trace.Window{}
+	case trace.KindCost:
+		r.Cost = trace.Cost{}
 	}
 }

@@ -34,7 +34,7 @@ const (
 func held(k trace.Kind) bool {
 	switch k {
 	case trace.KindHeader, trace.KindProcess, trace.KindThread, trace.KindModule, trace.KindMapping,
-		trace.KindUnmapping, trace.KindFunction, trace.KindResource, trace.KindExec, trace.KindExit, trace.KindHeapGrow, trace.KindLost, trace.KindRSS, trace.KindEnd:
+		trace.KindUnmapping, trace.KindFunction, trace.KindResource, trace.KindExec, trace.KindExit, trace.KindHeapGrow, trace.KindLost, trace.KindRSS, trace.KindWindow, trace.KindCost, trace.KindEnd:
 		return true
 	}
 	return false

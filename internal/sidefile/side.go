@@ -183,6 +183,10 @@ func same(side, main *trace.Record) bool {
 		return side.Function == main.Function
 	case trace.KindRSS:
 		return side.RSS == main.RSS
+	case trace.KindWindow:
+		return side.Window == main.Window
+	case trace.KindCost:
+		return side.Cost == main.Cost
 	case trace.KindExec:
 		return side.Exec == main.Exec
 	case trace.KindExit:

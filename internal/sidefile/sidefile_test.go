@@ -175,9 +175,13 @@ func richTrace() []*trace.Record {
 		&trace.Record{Kind: trace.KindMapping, Time: 17, PID: 7, Mapping: trace.Mapping{Start: 0x5100, End: 0x6000, Offset: 2, Base: 1, Path: "/lib/y"}},
 		call(7, 9, trace.OpFree, 0, cut),
 		call(8, 9, trace.OpAlloc, enormous, failed),
+		&trace.Record{Kind: trace.KindWindow, Time: 18, PID: 7, Window: trace.Window{Weight: 12, Until: 19, Stretch: 12}},
 		&trace.Record{Kind: trace.KindExec, Time: 18, PID: 7, TID: 9, Exec: trace.Exec{Name: "sh"}},
 		&trace.Record{Kind: trace.KindExit, Time: 19, PID: 7, TID: 8},
 		&trace.Record{Kind: trace.KindRSS, Time: 18, PID: 7, RSS: trace.RSS{Bytes: 1 << 40}},
+		&trace.Record{Kind: trace.KindCost, Time: 18, PID: 7, Cost: trace.Cost{
+			Used: 2000, Added: 20, Tracer: 7, Budget: 10000, Worst: 9000, Over: 0, Covered: 3000, Longest: 5,
+		}},
 		&trace.Record{Kind: trace.KindExit, Time: 19, PID: 7, TID: 7, Exit: trace.Exit{Process: true}},
 		&trace.Record{Kind: trace.KindEnd, Time: 20, PID: 7},
 	)
@@ -210,9 +214,11 @@ func TestBytes(t *testing.T) {
 {"at":6,"kind":"unmapping","time":17,"pid":7,"start":"0x5000","end":"0x6000","path":"/lib/x"}
 {"at":6,"kind":"module","time":17,"pid":7,"path":"/lib/y"}
 {"at":6,"kind":"mapping","time":17,"pid":7,"start":"0x5100","end":"0x6000","offset":"0x2","base":"0x1","path":"/lib/y"}
+{"at":8,"kind":"window","time":18,"pid":7,"weight":12,"until":19,"stretch":12}
 {"at":8,"kind":"exec","time":18,"pid":7,"tid":9,"name":"sh"}
 {"at":8,"kind":"exit","time":19,"pid":7,"tid":8}
 {"at":8,"kind":"rss","time":18,"pid":7,"bytes":1099511627776}
+{"at":8,"kind":"cost","time":18,"pid":7,"used":2000,"added":20,"tracer":7,"budget":10000,"worst":9000,"covered":3000,"longest":5}
 {"at":8,"kind":"exit","time":19,"pid":7,"tid":7,"process":true}
 {"at":8,"kind":"end","time":20,"pid":7}
 `

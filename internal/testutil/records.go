@@ -15,7 +15,7 @@ var Payloads = map[trace.Kind]string{
 	trace.KindUnmapping: "Mapping", trace.KindCall: "Call", trace.KindHeapGrow: "HeapGrow", trace.KindHeapInfo: "HeapInfo",
 	trace.KindAttachment: "Attachment", trace.KindComment: "Comment", trace.KindExec: "Exec",
 	trace.KindExit: "Exit", trace.KindLost: "Lost", trace.KindOpaque: "Opaque",
-	trace.KindFunction: "Function", trace.KindSample: "Sample", trace.KindEvent: "Event", trace.KindRSS: "RSS", trace.KindEnd: "",
+	trace.KindFunction: "Function", trace.KindSample: "Sample", trace.KindEvent: "Event", trace.KindRSS: "RSS", trace.KindWindow: "Window", trace.KindCost: "Cost", trace.KindEnd: "",
 }
 
 // FullRecord returns a record in which every field, at any depth, has a value that is not zero

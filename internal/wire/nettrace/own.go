@@ -129,6 +129,10 @@ var OwnRecords = [...]OwnRecord{
 	{"event", "Event", []Field{text("Provider"), text("Name"), number32("ID"), text("Arguments"), text("Data")}},
 	{"end", "End", nil},
 	{"rss", "RSS", []Field{number64("Bytes")}},
+	{"window", "Window", []Field{number64("Weight"), signed64("Until"), signed64("Stretch")}},
+	{"cost", "Cost", []Field{
+		signed64("Used"), signed64("Added"), signed64("Tracer"), number64("Budget"), number64("Worst"), number64("Over"), signed64("Covered"), signed64("Longest"),
+	}},
 }
 
 // OwnMaxGap is the largest gap in the sequence numbers of events. A larger gap
