@@ -334,7 +334,8 @@ func (c *callReader) warnUnknown(w func(error)) {
 	}
 	if c.samples {
 		w(errSamples)
-	} else if c.frees == 0 && !c.window.ended && !c.leaksOnly() { // there may be frees after the window
+	} else if c.frees == 0 && c.wanted != residentType && !c.window.ended && !c.leaksOnly() {
+		// There may be frees after the window, and pages may all stay resident.
 		until := " until its address is allocated again"
 		if c.original {
 			until = ""
