@@ -19,14 +19,14 @@ func TestSitesByDistance(t *testing.T) {
 	r := attachTo(t, child.PID, func(o *plan.Options) { o.Sites = plan.SitesAddress })
 	sites := r.tracer.kernel.programs.Sites
 	for _, f := range r.tracer.Plan().Memory.Functions {
-		if err := sites.Delete((f.Probe.Distance & (uint64(os.Getpagesize()) - 1)) << 2); err != nil {
+		if err := sites.Delete((f.Probe.Distance & (uint64(os.Getpagesize()) - 1)) << 3); err != nil {
 			t.Logf("%s shares its address within the page: %v", f.Name, err)
 			continue
 		}
 		if f.Name == "calloc" {
 			continue // the table does not contain this site
 		}
-		if err := sites.Put(f.Probe.Distance<<2|plan.SiteDistance, f.Probe.Site); err != nil {
+		if err := sites.Put(f.Probe.Distance<<3|plan.SiteDistance, f.Probe.Site); err != nil {
 			t.Fatal(err)
 		}
 	}

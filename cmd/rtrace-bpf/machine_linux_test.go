@@ -378,7 +378,7 @@ func TestSwapLeaks(t *testing.T) {
 	for function, size := range report.Leaks {
 		_, stack, ok := strings.Cut(text, fmt.Sprintf("\n%d bytes in 1 blocks from\n", size))
 		stack, _, _ = strings.Cut(stack, "\n\n")
-		if !ok || !strings.Contains(stack, " "+function+"()") || !strings.Contains(stack, " main()") {
+		if !ok || !strings.Contains(stack, " "+function+" at ") || !strings.Contains(stack, " main at ") {
 			t.Errorf("%d bytes of %s: %s", size, function, stack)
 		}
 	}

@@ -149,7 +149,7 @@ func (o *leaksOptions) find(ctx context.Context, in trace.Reader, warn func(erro
 	calls := newCallReader(account, o.resource)
 	calls.window = o.window.open()
 	engine := aggregate.New()
-	kept := filter.NewFed(calls, engine, o.resource)
+	kept := filter.NewFed(calls, engine, func() string { return calls.wanted })
 	kept.Fill()
 	o.resource = calls.wanted
 	calls.warn(warn)

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/internal/analysis/profile"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/symbol/resolve"
+	"rtrace-bpf/internal/wrapper"
 	"rtrace-bpf/trace"
 )
 
@@ -124,7 +125,9 @@ func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Prof
 	calls.original = true
 	defer calls.warn(warn)
 	resolver := o.resolver()
-	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: o.framer(resolver)})
+	framer := o.framer(resolver)
+	framer.Wrappers = wrapper.Operators // as in mpatrol's mprof
+	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: framer})
 	// With names, each call gets those of its moment, because mappings change. A mapping
 	// that is not known then may come at the end.
 	var src trace.Reader = calls

@@ -18,7 +18,7 @@ func TestSymbolCache(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(filepath.Dir(file), "selftrace"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"resolve", "resolve -p -t bfd", "report", "convert -r -f folded", "convert -r -f speedscope"} {
+	for _, command := range []string{"resolve", "resolve -p -t bfd", "report -r", "convert -r -f folded", "convert -r -f speedscope"} {
 		dir := filepath.Join(t.TempDir(), "cache")
 		do := func(cache string) string {
 			t.Helper()

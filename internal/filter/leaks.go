@@ -41,7 +41,7 @@ func NewStill(src trace.Reader) *Leaks {
 
 // NewFed returns a Leaks like NewStill that feeds an Engine with the records of src, whose calls
 // must be of one type of resource.
-func NewFed(src trace.Reader, e *aggregate.Engine, resource string) *Leaks {
+func NewFed(src trace.Reader, e *aggregate.Engine, resource func() string) *Leaks {
 	return &Leaks{src: src, finder: leak.NewFed(e, resource)}
 }
 

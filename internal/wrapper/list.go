@@ -17,12 +17,16 @@ type Frame struct {
 // List decides which frames are those of wrappers. The zero List has the frames that the
 // package knows.
 type List struct {
-	none bool
-	skip []*regexp.Regexp
+	none      bool
+	operators bool // only C++'s operator new
+	skip      []*regexp.Regexp
 }
 
 // None is a List without frames.
 var None = &List{none: true}
+
+// Operators is a List of C++'s operator new alone, for commands that imitate other programs.
+var Operators = &List{operators: true}
 
 // New returns a List that also has the frames whose function or module matches one of the
 // regular expressions.
@@ -45,6 +49,9 @@ func (l *List) Empty() bool { return l.none }
 func (l *List) Has(f *Frame) bool {
 	if l.none {
 		return false
+	}
+	if l.operators {
+		return strings.HasPrefix(f.Function, "operator new") || strings.HasPrefix(f.Function, "_Znw") || strings.HasPrefix(f.Function, "_Zna")
 	}
 	if IsRuntime(f.Module) || inHeaders(f.File) || f.Namespace != "" && isLibrarySpace(f.Namespace) || f.Function != "" && isWrapper(f.Function) {
 		return true

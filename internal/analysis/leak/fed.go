@@ -11,15 +11,16 @@ import (
 type fed struct {
 	finder   *Finder
 	engine   *aggregate.Engine
-	resource string // type
-	calls    *store // by the numbers of the engine's blocks
+	resource func() string // type
+	calls    *store        // by the numbers of the engine's blocks
 	lives    live.Lifetimes
 }
 
 // NewFed returns a Finder like that of [NewStill] that feeds an Engine with the records it
 // takes, and whose blocks are those of the Engine: both together need one table of live
-// blocks. Calls must be of one type of resource.
-func NewFed(e *aggregate.Engine, resource string) *Finder {
+// blocks. Calls must be of one type of resource, which resource returns when a
+// resource is declared.
+func NewFed(e *aggregate.Engine, resource func() string) *Finder {
 	f := New()
 	f.fed = &fed{finder: f, engine: e, resource: resource, calls: newStore()}
 	f.fed.calls.sites = e
@@ -35,7 +36,7 @@ func (s *fed) add(r *trace.Record) {
 	case trace.KindExec:
 		s.finder.calls.Drop(r.PID)
 	case trace.KindResource:
-		if r.Resource.Type != s.resource {
+		if r.Resource.Type != s.resource() {
 			return // an engine follows only some types
 		}
 	}

@@ -24,7 +24,7 @@ type finders struct {
 }
 
 func newFinders() *finders {
-	return &finders{leak.NewStill(), leak.NewFed(aggregate.New(), aggregate.Memory), map[uint32]string{}, 0}
+	return &finders{leak.NewStill(), leak.NewFed(aggregate.New(), func() string { return aggregate.Memory }), map[uint32]string{}, 0}
 }
 
 // add passes on calls of memory, as commands do, and other records.

@@ -12,7 +12,7 @@ import (
 )
 
 // The pages of a mapping of our own: those that were written are resident, those that were only
-// read are the page of zeros.
+// read are the page of zeros. A kernel without such a page (pvm_no_zero_page) makes pages for them.
 func TestOwnPages(t *testing.T) {
 	page := os.Getpagesize()
 	b, err := syscall.Mmap(-1, 0, 64*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
@@ -48,7 +48,7 @@ func TestOwnPages(t *testing.T) {
 	defer pagemap.Close()
 	found := false
 	for _, m := range all {
-		if m.End-m.Start != uint64(64*page) || m.Resident != uint64(10*page) {
+		if m.End-m.Start != uint64(64*page) || m.Resident != uint64(10*page) && m.Resident != uint64(15*page) {
 			continue
 		}
 		p, err := pagemap.Read(&m)
@@ -67,7 +67,7 @@ func TestOwnPages(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Error("no mapping has 10 of 64 pages")
+		t.Error("no mapping has 10 or 15 of 64 pages")
 	}
 }
 
