@@ -52,7 +52,7 @@ var wings = []wing{
 	{"Outputs", "Files, terminals, help pages.", []string{
 		"internal/atomicfile", "internal/cli", "internal/outfile", "internal/printable", "internal/safefile",
 	}},
-	{"Vocabulary", "What all others talk about: records, live blocks, frames.", []string{"internal/frametext", "internal/heap", "internal/live", "trace"}},
+	{"Vocabulary", "What all others talk about: records, live blocks, frames.", []string{"internal/frametext", "internal/heap", "internal/live", "internal/wrapper", "trace"}},
 }
 
 // wingOf returns the number of the wing that a package is in, or -1.
