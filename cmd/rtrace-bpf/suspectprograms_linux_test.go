@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/testutil"
 )
@@ -62,6 +65,14 @@ func startRedis(t *testing.T, flags ...string) *redis {
 	child := testutil.Start(t, cmd)
 	testutil.WaitFile(t, socket, child)
 	conn, err := net.Dial("unix", socket)
+	for errors.Is(err, unix.ECONNREFUSED) { // the socket has its name before the server listens
+		select {
+		case <-child.Exited():
+			t.Fatalf("redis-server ended: %s", child.Output())
+		default:
+		}
+		conn, err = net.Dial("unix", socket)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func excerptIs(t *testing.T, rtrace, path string, pid, rounds int, size uint64) 
 	if allocs != rounds || frees != rounds-1 || mappings == 0 || last.Kind != trace.KindEnd {
 		t.Errorf("%s: %d allocations and %d frees, %d mappings, ends with %v", path, allocs, frees, mappings, last.Kind)
 	}
-	out, err := exec.Command(rtrace, "leaks", "-r", path).CombinedOutput()
+	out, err := exec.Command(rtrace, "leaks", "-r", "--by", "stack", path).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), fmt.Sprint(size)) || !strings.Contains(string(out), "main") {
 		t.Errorf("rtrace leaks: %v\n%s", err, out)
 	}
