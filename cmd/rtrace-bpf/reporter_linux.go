@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"time"
 
@@ -171,13 +172,16 @@ func (r *reporter) Ended(s *recording.Summary) {
 // measured matter, such as the program's cold caches.
 const mostlyMeasured = 0.5
 
+// muchSlower is the slow-down above which a way without probes is named.
+const muchSlower = 2
+
 // Expensive prints a warning about the cost of tracing, with flags that help.
 func (r *reporter) Expensive(pid int, i *cost.Interval, costs host.Costs) {
-	r.line.Note("process %d %s", pid, r.costText(i, costs))
+	r.line.Note("process %d %s", pid, r.costText(pid, i, costs))
 }
 
 // costText returns what tracing costs a process, with flags that help.
-func (r *reporter) costText(i *cost.Interval, costs host.Costs) string {
+func (r *reporter) costText(pid int, i *cost.Interval, costs host.Costs) string {
 	text := fmt.Sprintf("makes %s calls/s", status.Count(i.Rate))
 	if i.Share >= cost.HighShare {
 		about := "about"
@@ -197,6 +201,9 @@ func (r *reporter) costText(i *cost.Interval, costs host.Costs) string {
 	}
 	if r.config.allocators.minSize == 0 && i.Lost >= cost.HighLoss {
 		help = append(help, "--min-size, which leaves small blocks out")
+	}
+	if i.Factor() > muchSlower && runtime.GOARCH == "amd64" {
+		help = append(help, fmt.Sprintf("rtrace-bpf top -e growth -p %d, which shows what makes RSS grow without probes", pid))
 	}
 	if len(help) > 0 {
 		text += "; what helps: " + strings.Join(help, ", or ")
