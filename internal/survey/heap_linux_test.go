@@ -96,8 +96,8 @@ func TestHeapInOtherWays(t *testing.T) {
 		{"more than 1 GiB in arenas", dynamic, "", []string{"wide", "11"}, 11, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if test.long && !testutil.Sweep(t) {
-				t.Skip("LEFT-OUT: time and memory")
+			if test.long {
+				testutil.Extra(t, "time and memory")
 			}
 			info := filepath.Join(t.TempDir(), "info")
 			cmd := exec.Command(test.program, append(test.args, info)...)
