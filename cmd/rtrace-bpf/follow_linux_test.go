@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -169,11 +170,14 @@ func TestFollowForks(t *testing.T) {
 			if more, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-1.jsonl")); err != nil || len(more) != test.second {
 				t.Errorf("second traces: %v, %v; want %d", more, err, test.second)
 			}
-			main := 0
-			for pid := range all {
-				if main == 0 || pid < main {
-					main = pid
-				}
+			// The command comes first. Its PID need not be the smallest: PIDs begin anew at some time.
+			m := regexp.MustCompile(`tracing process (\d+)`).FindSubmatch(l.Stderr())
+			if m == nil {
+				t.Fatalf("the command's process is not named: %s", l.Stderr())
+			}
+			main, err := strconv.Atoi(string(m[1]))
+			if err != nil || all[main] == nil {
+				t.Fatalf("process %s has no log: %v", m[1], err)
 			}
 			equalFamily(t, l.dir, logs, main, test.more, test.others)
 		})

@@ -29,7 +29,9 @@ func (x *suspectLine) row(function string) (live, freed topAmount) {
 	for _, r := range x.Rows {
 		if r.Function == function {
 			live.Blocks += r.Live.Blocks
+			live.Bytes += r.Live.Bytes
 			freed.Blocks += r.Freed.Blocks
+			freed.Bytes += r.Freed.Bytes
 		}
 	}
 	return live, freed

@@ -4,8 +4,9 @@
  *
  * At first it fills the cache of 256 values of 16,000 bytes, and opens 4,000 sessions that
  * nothing closes. After the gate, every millisecond, it looks up 16 values, replaces 16 others,
- * and opens one session more, until a byte or the end of file follows the gate's byte. Output:
- * "sessions N", the number of sessions, and "bytes N", the size of one.
+ * and opens one session more, until a byte or the end of file follows the gate's byte. Then it
+ * waits at the gate once more. Output: "sessions N", the number of sessions, and "bytes N", the
+ * size of one.
  */
 #include "prog.h"
 #include <list>
@@ -82,6 +83,8 @@ int main()
 		}
 		open_session(sessions++);
 	}
+	(void)read_byte(GATE_GO);
+	gate();
 	out("sessions %lu\nbytes %zu\n", sessions, sizeof(session));
 	out_flush();
 	_exit(0);
