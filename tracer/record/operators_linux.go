@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"slices"
 
 	"rtrace-bpf/tracer/plan"
@@ -29,10 +30,7 @@ func (o *operators) begin(p *plan.Plan, ms *mappings) {
 	if p.Memory.News == nil {
 		return
 	}
-	o.files, o.mappings = map[process.FileID][]plan.OperatorCode{}, ms
-	for id, codes := range p.Memory.News {
-		o.files[id] = codes
-	}
+	o.files, o.mappings = maps.Clone(p.Memory.News), ms
 	o.read = func(m process.Mapping) []plan.OperatorCode {
 		f, _, err := p.Target.Open(m)
 		if err != nil || f == nil {
