@@ -192,7 +192,7 @@ static __always_inline void record_pass(struct pt_regs *ctx, struct thread *t, s
 	if (c->size < cfg_min_size)
 		return;
 	t->inside = REG_SP(ctx);
-	stack = record_stack(ctx, t, pc, fp, slot + RETURN_POP);
+	stack = stack_or_caller(ctx, t, pc, fp, slot + RETURN_POP);
 	t->inside = 0;
 	emit_alloc(ctx, t, c, block, stack);
 }

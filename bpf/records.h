@@ -65,7 +65,7 @@ struct event {
 	struct head head;
 	__u64 addr;
 	__u64 size;
-	__u64 stack; /* hash of the stack, 0 for none */
+	__u64 stack; /* hash of the stack, 0 for none; see also stack_or_caller */
 	__u32 pid;
 	__u32 argument; /* the head contains its kind */
 };

@@ -207,7 +207,7 @@ static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, s
 		}
 	}
 	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
-		stack = record_stack(ctx, t, pc, REG_FP(ctx), sp);
+		stack = stack_or_caller(ctx, t, pc, REG_FP(ctx), sp);
 	if (c->operation == OPERATION_REALLOC && c->block)
 		finish_realloc(ctx, t, c, result, stack);
 	else if (result)

@@ -137,4 +137,14 @@ static __always_inline __u64 record_stack(struct pt_regs *ctx, struct thread *t,
 	return hash;
 }
 
+/*
+ * stack_or_caller is record_stack for a call of an allocator. Without stacks it returns the return
+ * address, which shows the tracer whether an operator new made the call.
+ */
+static __always_inline __u64 stack_or_caller(struct pt_regs *ctx, struct thread *t, __u64 pc,
+					     __u64 fp, __u64 sp)
+{
+	return cfg_depth ? record_stack(ctx, t, pc, fp, sp) : pc;
+}
+
 #endif

@@ -9,8 +9,8 @@ import (
 )
 
 // BenchmarkOperators compares the cost of the names of C++ operators with F, as in
-// BenchmarkOverhead. A pair of new and delete meets three more probes: that of new and,
-// since the sized delete jumps to the plain one, two of delete.
+// BenchmarkOverhead. With OperatorsAll a pair of new and delete meets three more probes: that of
+// new and, since the sized delete jumps to the plain one, two of delete.
 func BenchmarkOperators(b *testing.B) {
 	testutil.NeedBPF(b)
 	program := testutil.Build(b, "loop_cxx")
@@ -33,6 +33,7 @@ func BenchmarkOperators(b *testing.B) {
 		s.add("new/F", (cost(traced(b, plan.Options{Operators: plan.OperatorsNew}))-base)/floor)
 		s.add("all/F", (cost(traced(b, plan.Options{Operators: plan.OperatorsAll}))-base)/floor)
 		s.add("stacks/F", (cost(traced(b, plan.Options{Depth: plan.DefaultDepth}))-base)/floor)
+		s.add("stacks+new/F", (cost(traced(b, plan.Options{Depth: plan.DefaultDepth, Operators: plan.OperatorsNew}))-base)/floor)
 		s.add("stacks+all/F", (cost(traced(b, plan.Options{Depth: plan.DefaultDepth, Operators: plan.OperatorsAll}))-base)/floor)
 	}
 	for name := range s {

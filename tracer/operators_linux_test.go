@@ -88,21 +88,13 @@ func TestOperatorsOfStaticPrograms(t *testing.T) {
 	})
 }
 
-// Without the option, calls have the names of the functions below the operators, and
-// nothing else differs.
+// Without names, calls have those of the functions below the operators, and nothing else
+// differs.
 func TestOperatorsWithoutNames(t *testing.T) {
 	testutil.NeedBPF(t)
-	for name, which := range plan.OperatorChoices() {
-		t.Run(name, func(t *testing.T) { operatorsWithoutNames(t, which) })
-	}
-}
-
-func operatorsWithoutNames(t *testing.T, which plan.Operators) {
-	_, report, records := traceRun(t, func(o *plan.Options) { o.Operators = which }, testutil.Build(t, "operators"), "5")
+	_, report, records := traceRun(t, func(*plan.Options) {}, testutil.Build(t, "operators"), "5")
 	for i := range report.Calls {
 		switch c := &report.Calls[i]; {
-		case !strings.HasPrefix(c.Function, "operator "), which == plan.OperatorsAll,
-			which == plan.OperatorsNew && c.Op == "alloc":
 		case c.Op == "free":
 			c.Function = "free"
 		case strings.Contains(c.Function, "align_val_t"):

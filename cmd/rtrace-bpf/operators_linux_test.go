@@ -8,8 +8,7 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// Every format that has names of functions has those of operators, by default of all
-// operators.
+// Every format that has names of functions has those of operators, by default those of new.
 func TestOperators(t *testing.T) {
 	testutil.NeedBPF(t)
 	const (
@@ -20,12 +19,13 @@ func TestOperators(t *testing.T) {
 		args         []string
 		alloc, freed string
 	}{
-		"default": {nil, newName, deleteName},
+		"default": {nil, newName, "free"},
+		"events":  {[]string{"--depth", "0"}, newName, "free"},
 		"all":     {[]string{"--operators", "all"}, newName, deleteName},
 		"new":     {[]string{"--operators", "new"}, newName, "free"},
 		"none":    {[]string{"--operators", "none"}, "malloc", "free"},
-		"text":    {[]string{"--format", "text"}, newName, deleteName},
-		"jsonl":   {[]string{"--format", "jsonl"}, newName, deleteName},
+		"text":    {[]string{"--operators", "all", "--format", "text"}, newName, deleteName},
+		"jsonl":   {[]string{"--operators", "all", "--format", "jsonl"}, newName, deleteName},
 	} {
 		t.Run(name, func(t *testing.T) {
 			child := waiting(t, "loop_cxx", "1", "100")
@@ -47,7 +47,7 @@ func TestOperators(t *testing.T) {
 
 func TestOperatorsFlagIsChecked(t *testing.T) {
 	got := finish(t, command(t, "-p", "1", "--operators", "some"))
-	if want := "rtrace-bpf: --operators some: not one of all, new, none\n"; got.code != int(cli.Usage) || got.stderr[:min(len(want), len(got.stderr))] != want {
+	if want := "rtrace-bpf: --operators some: not one of new, all, none\n"; got.code != int(cli.Usage) || got.stderr[:min(len(want), len(got.stderr))] != want {
 		t.Errorf("exit code %d, %q", got.code, got.stderr)
 	}
 }

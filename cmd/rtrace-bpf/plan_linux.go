@@ -33,7 +33,7 @@ func planPage() *cli.Page {
 			{Name: "comm", Text: "all processes with this name"},
 			{Name: "allocator", Text: "only this allocator"},
 			{Name: "enable", Text: "these modules, such as memory:file"},
-			{Name: "operators", Text: "which C++ operators"},
+			{Name: "operators", Text: "which C++ operators: new, all or none"},
 			{Name: "args"},
 			{Name: "verbose", Text: "also print what is done, and why"},
 		},

@@ -18,8 +18,11 @@ type Memory struct {
 	Allocators []Allocator // all that were found, in the order in which the dynamic loader searches their files
 	Functions  []Function  // of the traced allocators, by the number that events carry
 	Operators  []Function  // C++ operators that give their names to the calls that they make; their numbers follow
-	Growths    []Growth    // the allocators' calls for memory
-	internal   []Probe     // on calls of free that the allocator makes for itself
+	// News has the code of the operators new in each file that was read. It is nil unless such
+	// an operator gives its name to calls by their return address: OperatorsNew.
+	News     map[process.FileID][]OperatorCode
+	Growths  []Growth // the allocators' calls for memory
+	internal []Probe  // on calls of free that the allocator makes for itself
 }
 
 // Names lists the names of functions and operators, by the number that events carry.
@@ -132,10 +135,17 @@ func (s *memorySearch) look() (err error) {
 func (s *memorySearch) findAllocators() ([]*library, error) {
 	choice := newChoice(s.options)
 	served := map[string]bool{}
+	rows := OperatorModule(s.target.Machine.Word)
+	if s.options.Operators == OperatorsNew {
+		s.found.News = map[process.FileID][]OperatorCode{}
+	}
 	libs, err := openLibraries(s.target, func(l *library) bool {
 		choice.prepare(l)
 		if l.program {
 			s.program.read(l)
+		}
+		if s.found.News != nil {
+			s.found.News[l.id()] = newOperators(rows, l.mapping.Path, l.function)
 		}
 		found := allocatorsOf(l, choice.prefixes, served)
 		s.found.Allocators = append(s.found.Allocators, found...)

@@ -14,24 +14,20 @@ const (
 )
 
 // Operators selects the C++ operators that give their names to the calls that they make of
-// an allocator. Operators that count as functions of their own always have their names.
+// an allocator, and how they are found. Operators that count as functions of their own always
+// have their names.
 type Operators uint8
 
 // The operators that give their names.
 const (
 	OperatorsNone Operators = iota
-	OperatorsNew            // new, which costs one probe more for each
-	OperatorsAll            // new and delete, which costs one or two probes more for each delete
+	OperatorsNew            // the operator new whose code called the allocator, by the return address: no probes
+	OperatorsAll            // each form of new and delete, which costs one probe more for each new, and one or two for each delete
 )
 
 // OperatorChoices returns the choices by name.
 func OperatorChoices() map[string]Operators {
 	return map[string]Operators{"none": OperatorsNone, "new": OperatorsNew, "all": OperatorsAll}
-}
-
-// name reports whether operators like r give their names.
-func (o Operators) name(r *Row) bool {
-	return o == OperatorsAll || o == OperatorsNew && r.operation == opAlloc
 }
 
 // operatorForms are the replaceable operators of C++ (new.delete in its standard),

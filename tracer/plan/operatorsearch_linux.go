@@ -7,7 +7,7 @@ import (
 )
 
 // operatorSearch looks for the C++ operators that call an allocator and give their names to
-// those calls, and adds them to a Memory.
+// those calls by probes of their own, and adds them to a Memory.
 type operatorSearch struct {
 	options *Options
 	target  *process.Target
@@ -19,7 +19,7 @@ type operatorSearch struct {
 // the entry only. If an operator cannot be probed, its calls have the name of the
 // allocator's function.
 func (s *operatorSearch) look(sites Sites) error {
-	if s.options.Operators == OperatorsNone {
+	if s.options.Operators != OperatorsAll {
 		return nil
 	}
 	maps, err := s.target.Mappings()
@@ -79,12 +79,12 @@ func (s *operatorSearch) addFile(lib *library, found []Function) {
 	s.add(c, found)
 }
 
-// add chooses a site for each operator that the options let give its name, and adds it.
+// add chooses a site for each operator, and adds it, if the options ask for probes on operators.
 func (s *operatorSearch) add(c *code, operators []Function) {
+	if s.options.Operators != OperatorsAll {
+		return
+	}
 	for _, op := range operators {
-		if !s.options.Operators.name(op.row) {
-			continue
-		}
 		number := len(s.found.Functions) + len(s.found.Operators)
 		if number >= maxFunctions {
 			s.options.Warnf("calls of %s of %s have the allocator's names: at most %d functions and operators are probed", op.Name, c.lib.mapping.Path, maxFunctions)

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,6 +37,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 		return err
 	}
 	if err := writeOperators(w, p.Memory.Operators); err != nil {
+		return err
+	}
+	if err := writeNews(w, p.Memory.News); err != nil {
 		return err
 	}
 	if err := writeGrowths(w, p.Memory.Growths, p.Target.Machine); err != nil {
@@ -79,6 +85,25 @@ func writeOperators(w io.Writer, all []Function) error {
 		f := &all[i]
 		fmt.Fprintf(table, "%s\t%#x\t+%d\t%s\t%s\t%s\t%s\n", f.Name, f.symbol.Addr, f.Site.Offset,
 			f.Site.Insn, f.Site.Cost, f.Probe.Path, strings.Join(f.Aliases, "; "))
+	}
+	return table.Flush()
+}
+
+// writeNews prints the operators new that give their names by the return address of a call.
+func writeNews(w io.Writer, files map[process.FileID][]OperatorCode) error {
+	all := slices.Concat(slices.Collect(maps.Values(files))...)
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b OperatorCode) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
+	})
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "OPERATOR THAT NAMES CALLS FROM ITS CODE\tADDRESS\tBYTES\tFILE\tALIASES")
+	for i := range all {
+		op := &all[i]
+		fmt.Fprintf(table, "%s\t%#x\t%d\t%s\t%s\n", op.Name, op.Start, op.End-op.Start, op.Path, strings.Join(op.Aliases, "; "))
 	}
 	return table.Flush()
 }

@@ -12,6 +12,8 @@ type allocatorCalls struct {
 	functions []string           // by the number that events contain
 	args      []plan.ArgumentsOf // by the same number; nil if calls have no arguments
 	minSize   uint64
+	callers   bool      // calls have no stacks, and in their place the return address: see stack_or_caller in bpf/stack.h
+	operators operators // that give their names by the return address
 	heads     *heads
 	blocks    liveBlocks
 	stats     *Stats
@@ -82,8 +84,20 @@ func (a *allocatorCalls) allocAgain(e *order.Event, r *trace.Record) bool {
 // fill fills in what all calls of allocators have. It returns the ID of the stack, 0 for
 // none.
 func (a *allocatorCalls) fill(e *order.Event, r *trace.Record, op trace.Op) uint64 {
+	caller := uint64(0) // 0 if it is not known
+	if a.callers {
+		caller, e.Stack = e.Stack, 0
+	}
 	r.Call.Function, r.Call.Resource = a.functions[e.Function], MemoryResource
 	stack := a.heads.fill(e, r, op)
+	if frames := r.Call.Stack.Frames; len(frames) > 0 {
+		caller = frames[0]
+	}
+	if op == trace.OpAlloc {
+		if name := a.operators.calling(caller); name != "" {
+			r.Call.Function = name
+		}
+	}
 	if a.args != nil {
 		r.Call.Args = callArguments(a.args[e.Function], e, op)
 	}

@@ -35,6 +35,8 @@ func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 	target, options := p.Target, &p.Options
 	s := connected(int32(target.PID))
 	s.calls.functions, s.calls.minSize = p.Memory.Names(), options.MinSize
+	s.calls.callers = options.Frames() == 0
+	s.calls.operators.begin(p, &s.mappings)
 	if options.Args {
 		s.calls.args = p.Memory.Arguments()
 	}
@@ -68,7 +70,7 @@ func connected(pid int32) *Stream {
 	s := &Stream{Stats: Stats{Broken: map[string]uint64{}}}
 	s.feed.moves = newMoves()
 	s.sides.waiting = map[uint64]order.Side{}
-	s.mappings = mappings{modules: map[string]bool{}, moved: s.program.relocate, emit: func(r trace.Record) {
+	s.mappings = mappings{modules: map[string]bool{}, moved: s.moved, emit: func(r trace.Record) {
 		r.PID = pid
 		s.out.emit(r)
 	}}
@@ -93,6 +95,12 @@ func connected(pid int32) *Stream {
 		resources: &s.resources, out: &s.out,
 	}
 	return s
+}
+
+// moved passes on that m was mapped.
+func (s *Stream) moved(m process.Mapping, info process.FileInfo) {
+	s.program.relocate(m, info)
+	s.calls.operators.moved(m, info)
 }
 
 // begin emits the first records.
