@@ -28,6 +28,9 @@ const (
 	extremesMemory = 384 << 20
 	// extremesOutput is the number of bytes that it may print or write to a file.
 	extremesOutput = 24 << 20
+	// Many points take half of the time of all subcommands, in each format the same. So all formats
+	// but one have few.
+	manyPoints, fewPoints = "100000", "1000"
 )
 
 // extremeRecord is a record of jsonl. Numbers are texts, because some are too large for a
@@ -220,7 +223,7 @@ diff --from 1s FILE
 diff --json --from 1 --to 2 FILE
 timeline FILE
 timeline -x time FILE
-timeline -x time --points 100000 --csv FILE
+timeline -x time --points ` + manyPoints + ` --csv FILE
 timeline -x time -f svg FILE
 timeline --lifetimes FILE
 timeline --lifetimes -x time FILE
@@ -363,6 +366,9 @@ func extremesChild(t *testing.T, file string) {
 					args[n] = file
 				}
 				args[n] = strings.Replace(args[n], "OUT", filepath.Join(scratch, "out"), 1)
+				if arg == manyPoints && file != files[0] {
+					args[n] = fewPoints
+				}
 			}
 			extreme(t, args...)
 			if err := os.RemoveAll(scratch); err != nil {
