@@ -23,11 +23,11 @@ func reportCommand() command {
 			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
 			About: "Writes an HTML page that needs no other file and no network. First it shows the call sites whose blocks pile up, with the verdicts of rtrace leaks, and how " +
 				"the resident memory grew; then how the trace was made and what is missing from it; live bytes over time, with " +
-				"the peak; rates; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
+				"the peak, pauses and losses; rates; the memory of the process; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
 				"thread and process.\n\n" +
 				"The flame graph shows blocks that are still live at the end, that were live at the peak, all allocations or temporary ones, in bytes or blocks. A " +
 				"click zooms, and a search shows how much matches. The page lists what a trace does not contain, such as times, sizes or frees.\n\n" +
-				"All processes of a trace are added up, and each type of resource has its own section. The blocks that are still live are those that rtrace leaks " +
+				"All processes of a trace are added up, and each type of resource has its own section; the page opens on the largest. The blocks that are still live are those that rtrace leaks " +
 				"prints. Stacks get names from the mapped files, if these still exist and are the ones that were traced. If the files have debugging information, " +
 				"stacks also get source lines and inlined functions, which are marked.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
@@ -96,7 +96,8 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 func (o *reportOptions) digest() *digest.Digest {
 	return digest.New(digest.Options{
 		Framer: o.names.framer(o.resolver), Observe: o.resolver.Observe,
-		Module: func(pid int32, addr uint64) string { return o.resolver.Process(pid).Module(addr) },
+		Module:    func(pid int32, addr uint64) string { return o.resolver.Process(pid).Module(addr) },
+		Generated: func(pid int32) bool { return o.resolver.Process(pid).Mapped() },
 	})
 }
 

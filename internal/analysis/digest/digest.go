@@ -32,6 +32,9 @@ const (
 	noMore       = "(other)"
 )
 
+// Generated is the function of frames in generated code without names.
+const Generated = "(generated code without names)"
+
 // Options of a Digest.
 type Options struct {
 	// Points is the largest number of points of a curve; 0 means 512.
@@ -45,6 +48,9 @@ type Options struct {
 	// Module returns the path of the module that contains an address, or an
 	// empty string. It may be nil.
 	Module func(pid int32, addr uint64) string
+	// Generated reports whether the code of a process that is in no file has been generated. Then all
+	// of it that has no name is one frame, Generated. It may be nil.
+	Generated func(pid int32) bool
 }
 
 // Digest processes the records of a trace. Memory is bounded by the blocks that
@@ -61,6 +67,7 @@ type Digest struct {
 	resources resources
 	frames    frames
 	clock     timeline.Clock
+	recording recording
 	event     uint64
 	contexts  contexts
 	names     names
@@ -75,7 +82,7 @@ func New(o Options) *Digest {
 	return &Digest{
 		blocks: live.NewBlocks(), processes: live.NewProcesses(func() *process { return &process{} }),
 		resources: resources{byID: make(map[uint32]*resource), points: o.Points},
-		frames:    frames{framer: o.Framer, module: o.Module, observer: o.Observe},
+		frames:    frames{framer: o.Framer, module: o.Module, observer: o.Observe, generated: o.Generated},
 		contexts:  contexts{byEvent: masks{limit: o.Points}, byTime: masks{limit: o.Points}},
 		names:     names{threads: make(map[blocks.ThreadKey]string), programs: make(map[int32]string)}, work: maxWork,
 	}
@@ -93,6 +100,7 @@ func (d *Digest) Add(r *trace.Record) {
 	}
 	if r.Kind != trace.KindCall {
 		d.rss.Add(r)
+		d.recording.add(r, &d.clock)
 	}
 	switch r.Kind {
 	case trace.KindCall:
@@ -150,6 +158,9 @@ func (d *Digest) declare(r *trace.Resource) {
 func (d *Digest) call(r *trace.Record) {
 	c := &r.Call
 	d.event++
+	if r.Time != 0 && !d.clock.Begun() {
+		d.recording.first(r.Time, &d.clock)
+	}
 	now := d.clock.Elapsed(r.Time)
 	d.facts.call(r)
 	if c.Context != 0 {

@@ -12,9 +12,10 @@ import (
 
 // frames names frames and assigns a number to each distinct one.
 type frames struct {
-	framer   sites.Framer
-	module   func(pid int32, addr uint64) string // see Options
-	observer func(*trace.Record)                 // see Options
+	framer    sites.Framer
+	module    func(pid int32, addr uint64) string // see Options
+	observer  func(*trace.Record)                 // see Options
+	generated func(pid int32) bool                // see Options
 
 	all   []sites.Frame
 	byKey map[string]uint32
@@ -84,7 +85,11 @@ func (s *frames) name(r *row) {
 	stack, caller := p.places.Place(r.place, &p.names, &s.addresses, &s.texts)
 	numbers := s.numbers[:0]
 	for i := range stack.Frames {
-		numbers = append(numbers, s.stepOf(p, r.pid, &stack, i)...)
+		for _, n := range s.stepOf(p, r.pid, &stack, i) {
+			if last := len(numbers) - 1; last < 0 || numbers[last] != n || s.all[n].Function != Generated {
+				numbers = append(numbers, n)
+			}
+		}
 	}
 	if len(numbers) > 0 {
 		numbers = slices.Delete(numbers, 0, s.framer.First(len(numbers), func(i int) *sites.Frame { return &s.all[numbers[i]] }))
@@ -139,12 +144,26 @@ func (s *frames) number(numbers []uint32, pid int32, made []sites.Frame) []uint3
 		if f.Module == "" && f.Addr != 0 && s.module != nil {
 			f.Module = s.module(pid, f.Addr)
 		}
+		if s.inGenerated(pid, f) {
+			*f = sites.Frame{Place: sites.Place{Function: Generated}}
+		}
 		if f.Function != "" {
 			f.Addr = 0
 		}
 		numbers = append(numbers, s.add(f))
 	}
 	return numbers
+}
+
+// anonymous is the kernel's name of executable mappings of no file.
+const anonymous = "//anon"
+
+// inGenerated reports whether a frame is in generated code and has no name.
+func (s *frames) inGenerated(pid int32, f *sites.Frame) bool {
+	if f.Function != "" || f.File != "" || f.Addr == 0 || s.generated == nil {
+		return false
+	}
+	return f.Module == anonymous || f.Module == "" && s.generated(pid)
 }
 
 // observe passes on a record that changes mappings.

@@ -22,6 +22,7 @@ type Result struct {
 	Resources []*Resource   // those with calls: memory first, then in the order of the trace
 	Marks     []Mark
 	RSS       *rss.Growth // of the process; nil if the trace lacks the figures
+	Recording Recording   // the zero Recording without times
 }
 
 // Resource holds the figures of one type of resource.
@@ -124,6 +125,7 @@ func (d *Digest) Finish() *Result {
 	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contexts.finish()}
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
+		r.Recording = d.recording.finish(&d.clock, r.Duration)
 	}
 	whole := true // whether no allocation or free can be missing
 	for _, l := range r.Lost {

@@ -1,5 +1,7 @@
 package timeline
 
+import "math"
+
 // Clock converts the times of records to nanoseconds since the first call,
 // which never go back.
 type Clock struct {
@@ -40,6 +42,44 @@ func (c *Clock) Last() int64 { return c.last }
 func (c *Clock) Since(t int64) int64 {
 	after := *c
 	return after.Elapsed(t)
+}
+
+// Unwrapped returns a time of the trace's clock without the steps back at midnight. Differences of
+// such times are those of the clock. It does not count a record, and there need not have been any.
+func (c *Clock) Unwrapped(t int64) int64 {
+	if !c.begun {
+		return t
+	}
+	if c.Day && c.raw-t > day/2 {
+		t += day
+	} else if c.Day && t-c.raw > day/2 {
+		t -= day
+	}
+	return t + c.start - c.first
+}
+
+// Before returns a time that Unwrapped returned before the first call, as it is for a first call at
+// the time first.
+func (c *Clock) Before(t, first int64) int64 {
+	if c.Day && t-first > day/2 {
+		t -= day
+	}
+	return t
+}
+
+// FromFirst returns the time from the first call to a time that Unwrapped returned, or the nearest
+// 64-bit number. It is negative if the call was later.
+func (c *Clock) FromFirst(t int64) int64 {
+	d := t - c.start
+	switch {
+	case !c.begun:
+		return 0
+	case t >= c.start && d < 0:
+		return math.MaxInt64
+	case t < c.start && d > 0:
+		return math.MinInt64
+	}
+	return d
 }
 
 // First returns the time of the first record that had one, on the trace's

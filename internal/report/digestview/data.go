@@ -38,6 +38,13 @@ type page struct {
 	Events    uint64     `json:"events"`
 	Duration  int64      `json:"duration"` // 0 without times
 	Step      int64      `json:"step"`     // resolution of the clock
+	From      int64      `json:"from"`     // the beginning of the recording: at most 0
+	To        int64      `json:"to"`       // its end
+	Wall      int64      `json:"wall"`     // the beginning in milliseconds since 1970; 0 if unknown
+	Spans     []span     `json:"spans"`
+	RSS       [][]int64  `json:"rss"`    // times and bytes
+	System    [][]int64  `json:"system"` // times and bytes
+	Open      int        `json:"open"`   // the resource to show first
 	Texts     []string   `json:"texts"`
 	Frames    frameData  `json:"frames"`
 	Nodes     nodeData   `json:"nodes"`
@@ -200,6 +207,7 @@ func build(r *digest.Result) *page {
 		children: make(map[uint64]int), stacks: maxStacks, rows: allRows,
 	}
 	b.Events, b.Duration, b.Texts = r.Calls, r.Duration, []string{""}
+	b.recording(r)
 	if b.Step = 1; r.Coarse {
 		b.Step = 1e6
 	}
@@ -210,6 +218,7 @@ func build(r *digest.Result) *page {
 	for i, of := range resources {
 		b.resource(of, len(resources)-i)
 	}
+	b.Open = largest(resources)
 	spans := maxSpans
 	for _, m := range r.Marks[:min(maxMarks, len(r.Marks))] {
 		cut := func(s [][2]uint64) [][2]uint64 {

@@ -57,6 +57,8 @@ func colours() []theme.Colour {
 		{Name: "allocated", Light: "#c05621", Dark: "#e79a5f"},
 		{Name: "freed", Light: "#a8d5ba", Dark: "#2f5c45"},
 		{Name: "rss", Light: "#8a94a3", Dark: "#7b8697"},
+		{Name: "missing", Light: "#d5d9de", Dark: "#343b45"},
+		{Name: "lossy", Light: "#e9a99c", Dark: "#7d3a2c"},
 		{Name: "context", Light: "#e6dcf2", Dark: "#352a45"},
 		{Name: "hit", Light: "#ffd23f", Dark: "#f2c12e"},
 		{Name: "onhit", Light: "#1c2229", Dark: "#14171c"},
@@ -117,9 +119,7 @@ func factList(r *digest.Result, o *Options) string {
 	}
 	fact("Program", strings.TrimPrefix(process, ", "))
 	fact("When", when(r))
-	if r.Duration > 0 {
-		fact("Duration", figure.Seconds(uint64(r.Duration))+" from the first to the last call")
-	}
+	fact("Duration", duration(r))
 	calls := plural(r.Calls, "call")
 	if r.Duration > 0 && r.Calls > 1 {
 		calls += ", " + figure.Short(uint64(float64(r.Calls)/(float64(r.Duration)/1e9))) + " per second"
@@ -165,14 +165,23 @@ func factList(r *digest.Result, o *Options) string {
 
 // when returns the start of the recording, or an empty string if it is unknown.
 func when(r *digest.Result) string {
-	at := r.Process.WallTime
-	if h := &r.Header; at == 0 && h.WallTime != 0 && r.FirstTime != 0 {
-		at = r.FirstTime - h.ClockTime + h.WallTime
-	}
+	at := began(r)
 	if at == 0 {
 		return ""
 	}
 	return time.Unix(0, at).UTC().Format("2 January 2006, 15:04:05 UTC")
+}
+
+// duration returns the length of the recording, and of the part with calls, or an empty string.
+func duration(r *digest.Result) string {
+	if r.Duration == 0 {
+		return ""
+	}
+	calls := figure.Seconds(uint64(r.Duration)) + " from the first to the last call"
+	if whole := r.Recording.End - r.Recording.Begin; whole > r.Duration {
+		return figure.Seconds(uint64(whole)) + ", " + calls
+	}
+	return calls
 }
 
 func tracedBy(r *digest.Result) string {

@@ -1,4 +1,5 @@
-// The curves of the live amount and, below, of the amounts allocated and freed.
+// The curves of the live amount and, below, of the amounts allocated and freed, and of the memory of
+// the process. An axis of time spans the recording, whose calls need not.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const EDGE = {left: 78, right: 14, top: 30, bottom: 24};
@@ -41,6 +42,7 @@ class Curves {
     Object.assign(this, {data, view});
     const r = view.resource, c = view.byTime ? r.byTime : r.byEvent;
     this.max = Math.max(1, view.byTime ? data.duration : data.events);
+    [this.from, this.to] = view.byTime ? [data.from, Math.max(data.to, data.from + 1)] : [0, this.max];
     this.curve = c;
     const b = view.bytes;
     [this.least, this.most, this.last, this.fresh, this.gone] = b ?
@@ -66,7 +68,7 @@ class Curves {
 
   edge(i) { return Math.min(i * this.curve.width, this.max); }
 
-  position(v) { return this.view.byTime ? seconds(v) : count(v); }
+  position(v) { return this.view.byTime ? this.data.when(v) : count(v); }
 
   draw() {
     this.width = this.host.clientWidth || 900;
@@ -82,9 +84,10 @@ class Curves {
     const rates = this.panel(r.hasFrees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
     if (r.hasFrees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
     rates.line(this.freshRate, 'allocated');
+    if (this.view.byTime && r.type === 'memory') this.memory();
     const key = el('p', {class: 'key'});
     for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'range in an interval'], ['allocated', 'allocated'], ['freed', 'freed'],
-      ...(this.data.marks.length ? [['context', 'in a context']] : [])]) {
+      ...(this.data.marks.length ? [['context', 'in a context']] : []), ...this.missing()]) {
       if (colour === 'freed' && !r.hasFrees) continue;
       const i = el('i');
       i.style.background = 'var(--' + colour + ')';
@@ -94,7 +97,59 @@ class Curves {
     this.point(-1);
   }
 
-  x(v) { return EDGE.left + this.inner * Math.min(v, this.max) / this.max; }
+  x(v) { return EDGE.left + this.inner * (Math.min(Math.max(v, this.from), this.to) - this.from) / (this.to - this.from); }
+
+  // memory draws what the process has from the system, as far as that is known.
+  memory() {
+    const {rss, system} = this.data;
+    if (rss.length < 2 && !system.length) return;
+    const p = this.panel('Memory of the process', 80, Math.max(1, ...rss.map((l) => l[1]), ...system.map((l) => l[1])), 3, (v) => v === 0 ? '0' : size(v), true);
+    const key = [];
+    if (system.length) {
+      const xy = [[this.x(this.from), p.y(0)]];
+      for (const [t, n] of system) xy.push([this.x(t), xy[xy.length - 1][1]], [this.x(t), p.y(n)]);
+      xy.push([this.x(this.to), xy[xy.length - 1][1]]);
+      p.path(xy, {fill: 'none', 'stroke-width': 1.6}, 'stroke', 'allocated');
+      key.push('from the system for blocks: ' + size(system[system.length - 1][1]));
+    }
+    if (rss.length >= 2) {
+      const xy = rss.map(([t, n]) => [this.x(t), p.y(n)]);
+      p.path(xy, {fill: 'none', 'stroke-width': 1.6, 'stroke-dasharray': '5 4'}, 'stroke', 'rss');
+      for (const [x, y] of xy) {
+        const dot = shape('circle', {cx: x, cy: y, r: 3});
+        dot.style.fill = 'var(--rss)';
+        p.svg.append(dot);
+      }
+      key.push('RSS, read ' + rss.length + ' times: ' + size(rss[0][1]) + ' to ' + size(rss[rss.length - 1][1]));
+    }
+    p.svg.append(shape('text', {class: 'note', x: this.width - EDGE.right, y: 15, 'text-anchor': 'end'}, key.join('; ')));
+  }
+
+  // missing returns the kinds of spans in which calls are missing, with their descriptions.
+  missing() {
+    if (!this.view.byTime) return [];
+    const kinds = new Set(this.data.spans.map((s) => s.kind));
+    return [...(kinds.has('paused') || kinds.has('outside') ? [['missing', kinds.has('outside') ? 'nothing recorded: paused, or outside of the windows' : 'paused: nothing recorded']] : []),
+      ...(kinds.has('lossy') ? [['lossy', 'events lost']] : [])];
+  }
+
+  // shade draws the spans in which calls are missing.
+  shade(svg, height) {
+    if (!this.view.byTime) return;
+    for (const s of this.data.spans) {
+      const left = this.x(s.from), e = shape('rect', {class: 'span', x: left, y: EDGE.top, width: Math.max(2, this.x(s.to) - left), height});
+      e.style.fill = 'var(--' + (s.kind === 'lossy' ? 'lossy' : 'missing') + ')';
+      e.append(shape('title', {}, this.span(s)));
+      svg.append(e);
+    }
+  }
+
+  // span describes a span.
+  span(s) {
+    return {
+      paused: plural(s.count, 'pause') + ': nothing was recorded', outside: 'outside of the windows: nothing was recorded', lossy: plural(s.count, 'event') + ' lost',
+    }[s.kind] + ', ' + this.position(s.from) + ' to ' + this.position(s.to);
+  }
 
   panel(title, height, most, n, text, binary) {
     const self = this, full = height + EDGE.top + EDGE.bottom, top = most * 1.1;
@@ -104,13 +159,14 @@ class Curves {
       svg, y,
       points(values) {
         const out = [], n = values.length === self.last.length ? 1 : self.joined;
+        if (self.from < 0) out.push([self.x(self.from), y(0)], [self.x(0), y(0)]);
         values.forEach((v, i) => out.push([self.x(self.edge(i * n)), y(v)], [self.x(self.edge((i + 1) * n)), y(v)]));
         return out;
       },
       line(values, colour) {
         const xy = p.points(values);
         // The last level lasts to the end of the trace.
-        if (xy.length && colour === 'live') xy.push([self.x(self.max), xy[xy.length - 1][1]]);
+        if (xy.length && colour === 'live') xy.push([self.x(self.to), xy[xy.length - 1][1]]);
         p.path(xy, {fill: 'none', 'stroke-width': 1.6, 'stroke-linejoin': 'round'}, 'stroke', colour);
       },
       band(low, high, colour) { p.path([...p.points(high), ...p.points(low).reverse()], {}, 'fill', colour); },
@@ -121,6 +177,7 @@ class Curves {
         svg.append(e);
       },
     };
+    this.shade(svg, height);
     if (!this.panels.length) this.marks(svg, height);
     svg.append(shape('text', {class: 'title', x: 0, y: 15}, title));
     for (const v of ticks(top, n, binary)) {
@@ -129,10 +186,10 @@ class Curves {
       svg.append(shape('text', {x: EDGE.left - 8, y: at + 4, 'text-anchor': 'end'}, text(v)));
     }
     const many = Math.max(2, Math.floor(this.inner / 110));
-    for (const v of ticks(this.max, many, false)) {
+    for (const v of ticks(this.to - this.from, many, false).map((v) => v + this.from)) {
       const at = this.x(v);
       svg.append(shape('path', {class: 'grid', d: 'M' + at + ' ' + (EDGE.top + height) + 'v4'}));
-      svg.append(shape('text', {x: at, y: full - 6, 'text-anchor': at > this.width - 40 ? 'end' : v === 0 ? 'start' : 'middle'}, this.position(v)));
+      svg.append(shape('text', {x: at, y: full - 6, 'text-anchor': at > this.width - 40 ? 'end' : v === this.from ? 'start' : 'middle'}, this.position(v)));
     }
     p.cursor = shape('path', {class: 'cursor', d: ''});
     p.full = full;
@@ -179,14 +236,14 @@ class Curves {
     if (!exact) at = this.edge(this.most.indexOf(Math.max(...this.most)));
     const x = this.x(at), y = panel.y(most), dot = shape('circle', {cx: x, cy: y, r: 3.5});
     dot.style.fill = 'var(--live)';
-    const text = 'peak ' + (this.view.bytes ? this.units(most) : count(most)) + (exact ? (this.view.byTime ? ' at ' + seconds(at) : ' after call ' + count(at)) : '');
+    const text = 'peak ' + (this.view.bytes ? this.units(most) : count(most)) + (exact ? (this.view.byTime ? ' at ' + this.data.when(at) : ' after call ' + count(at)) : '');
     const end = x > this.width / 2;
     panel.svg.append(dot, shape('text', {class: 'note peak', x: x + (end ? -7 : 7), y: Math.max(y - 6, 12), 'text-anchor': end ? 'end' : 'start'}, text));
   }
 
   index(e) {
     const box = e.currentTarget.getBoundingClientRect();
-    const v = (e.clientX - box.left - EDGE.left) / this.inner * this.max;
+    const v = this.from + (e.clientX - box.left - EDGE.left) / this.inner * (this.to - this.from);
     if (v < 0 || v > this.max) return -1;
     return Math.min(Math.floor(v / this.curve.width), this.last.length - 1);
   }
@@ -203,7 +260,9 @@ class Curves {
     const amount = (n, bytes) => (r.sized ? (r.bytes ? size(bytes) : count(bytes)) + ' in ' : '') + plural(n, 'block');
     const inside = this.data.marks.filter((m) => (this.view.byTime ? m.byTime : m.byEvent).some(([a, b]) => a < this.edge(i + 1) && this.edge(i) < b)).map((m) => m.name);
     const from = this.view.byTime ? this.edge(i) : Math.min(this.edge(i) + 1, this.max);
+    const lacks = this.view.byTime ? this.data.spans.filter((s) => s.from < this.edge(i + 1) && this.edge(i) < s.to).map((s) => this.span(s)) : [];
     this.readout.textContent = (this.view.byTime ? '' : 'Calls ') + this.position(from) + ' to ' + this.position(this.edge(i + 1)) + ': live ' + amount(c.lastBlocks[i], c.last[i]) +
-      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.hasFrees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '');
+      '; allocated ' + amount(c.allocatedBlocks[i], c.allocated[i]) + (r.hasFrees ? '; freed ' + amount(c.freedBlocks[i], c.freed[i]) : '') + (inside.length ? '; in ' + inside.slice(0, 8).join(', ') : '') +
+      (this.view.byTime && this.data.wall ? '; ' + this.data.clock(from) : '') + lacks.slice(0, 2).map((text) => '; ' + text).join('');
   }
 }

@@ -20,6 +20,15 @@ class Data {
 
   text(n) { return this.texts[n]; }
 
+  // when returns a time as text, counted from the beginning of the recording.
+  when(t) { return seconds(t - this.from); }
+
+  // clock returns a time as the time of day, or an empty string for one that no calendar has.
+  clock(t) {
+    const at = new Date(this.wall + (t - this.from) / 1e6);
+    return isNaN(at) ? '' : at.toISOString().replace(/.*T|\..*/g, '') + ' UTC';
+  }
+
   // name returns the function of a frame, or else the module and the offset in it, or the address,
   // line and module.
   name(frame) {

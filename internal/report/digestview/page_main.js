@@ -10,9 +10,9 @@ class Report {
     this.inverted = false;
     this.byTime = data.duration > 0;
     this.listen();
-    choice($('resources'), data.resources.map((r, i) => [i, r.type || 'unnamed', r.desc]), 0, (i) => this.show(i));
+    choice($('resources'), data.resources.map((r, i) => [i, r.type || 'unnamed', r.desc]), data.open, (i) => this.show(i));
     $('bar').hidden = $('main').hidden = false;
-    if (data.resources.length) this.show(0);
+    if (data.resources.length) this.show(data.open);
     else {
       $('main').replaceChildren(el('p', {}, 'The trace has no calls.'));
       $('bar').hidden = true;
@@ -79,7 +79,7 @@ class Report {
     if (r.hasFrees) {
       cards.push(card('live', 'Still live at the end', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of the allocated bytes' : ''));
       if (t[8]) cards.push(card('unknown', 'Unknown', big(8), blocks(t[8]), 'live at a gap in the recording, in which they may have been freed'));
-      cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + seconds(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
+      cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + this.data.when(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
     }
     const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks per second' : '';
     cards.push(card('allocated', 'Allocated', big(4), blocks(t[4]), rate));
@@ -170,7 +170,7 @@ class Report {
       if (i >= s.first) uses.forEach((n, j) => { rest[j] += n; });
       else rows.push({node, uses, event: s.event[i], time: s.time[i]});
     });
-    const end = this.byTime ? d.duration : d.events;
+    const end = this.byTime ? d.to : d.events;
     const number = (title, at, about) => ({title, number: true, about, value: (row) => row.uses[at], text: (row) => at % 2 ? (r.bytes ? size(row.uses[at]) : count(row.uses[at])) : count(row.uses[at])});
     const columns = [];
     if (r.hasFrees) {

@@ -120,6 +120,9 @@ func (p *Process) Module(addr uint64) string {
 	return ""
 }
 
+// Mapped reports whether the trace has the mappings of the process.
+func (p *Process) Mapped() bool { return len(p.maps) > 0 }
+
 // Position returns the file at a return address and the offset in it, such as "prog+0x1234",
 // which is the same in each run; "" if no file is mapped there. It opens no file.
 func (p *Process) Position(addr uint64) string {
