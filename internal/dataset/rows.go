@@ -148,7 +148,7 @@ type Entry struct {
 type Resource struct {
 	Trace           string `parquet:"trace,dict" doc:"the trace; key with resource" key:"yes"`
 	Resource        string `parquet:"resource,dict" doc:"type of resource" key:"yes"`
-	Description     string `parquet:"description,optional" doc:"what the trace says about it"`
+	Description     string `parquet:"description,optional" doc:"what the trace declares about it"`
 	Sampled         bool   `parquet:"sampled" doc:"only some allocations are in the trace, and no frees"`
 	Calls           int64  `parquet:"calls" doc:"allocations, frees and reallocs"`
 	Allocations     int64  `parquet:"allocations" doc:"calls that only allocate"`

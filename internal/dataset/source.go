@@ -16,8 +16,8 @@ import (
 // Unknown is the host or service of a trace that names none.
 const Unknown = "unknown"
 
-// noDate is the date of a trace that does not contain it. Readers of Hive's folders take it
-// for NULL.
+// noDate is the date of a trace that does not contain it. Readers of Hive's folders treat it
+// as NULL.
 const noDate = "__HIVE_DEFAULT_PARTITION__"
 
 // Source is what is known of a trace before its calls are read.
@@ -45,7 +45,7 @@ func ID(r io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// ReadHead fills in what the records of a trace say before its first call.
+// ReadHead fills in what the records before the first call contain.
 func (s *Source) ReadHead(r trace.Reader) error {
 	var rec trace.Record
 	for headers, processes := 0, 0; ; {

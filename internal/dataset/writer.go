@@ -107,7 +107,7 @@ func (w *Writer) Add(r *trace.Record) error {
 	return w.entry(r)
 }
 
-// observe notes what a record says about later calls.
+// observe notes what later calls need of a record.
 func (w *Writer) observe(r *trace.Record) {
 	w.naming.observe(r)
 	w.stacks.observe(r)
