@@ -261,7 +261,7 @@ bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (
 
 .PHONY: docs
 docs: need-go ## write the generated pages of docs/cli, docs/formats and docs/design
-	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage|TestPackagePage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap ./internal/testutil -update
+	$(GO) test -count=1 -run '^(TestDocs|TestFormatPage|TestPackagePage)$$' ./cmd/rtrace ./cmd/rtrace-bpf ./internal/wire/sprtrace ./internal/wire/swap ./internal/dataset ./internal/testutil -update
 
 .PHONY: share
 share: build ## write manual pages and completion for bash, zsh and fish into bin/share

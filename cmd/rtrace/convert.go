@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	groups "rtrace-bpf/cmd/internal/flags"
@@ -22,14 +23,16 @@ func convertCommand() command {
 		name: "convert",
 		page: cli.Page{
 			Summary:  "write a trace in another format",
-			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]"},
+			Synopsis: []string{"[-f FORMAT] [-o OUT] [FILE]", "-f parquet -o DIR FILE|DIR..."},
 			About: "Writes a trace in another format, or as a profile. Without -f, the suffix of OUT selects the format. If the suffix is not known, the format is " + encoder.Default + ".\n\n" +
 				"Data that the new format cannot represent goes to OUT.side. This file is written if OUT is a regular file, and the input is jsonl or has a side file " +
 				"itself. swap always gets one, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If the input " +
 				"is cut, OUT contains its whole part.\n\n" +
 				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
-				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.",
-			Lists: []cli.List{formatList(), profileList(), pointList},
+				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.\n\n" +
+				"parquet adds traces to the directory OUT, as tables that docs/formats/parquet.md describes. A trace that OUT has " +
+				"already is replaced. Memory use grows with the number of live blocks and distinct stacks.",
+			Lists: []cli.List{formatList(), profileList(), tablesList(), pointList},
 			Examples: []cli.Example{
 				{Does: "count the calls of each function", Command: "rtrace convert -f jsonl rtrace-raw-4711-0 | jq -r 'select(.kind==\"call\").function' | sort | uniq -c"},
 				{Does: "convert it back for the original tools", Command: "rtrace convert -o trace.rtrace trace.jsonl"},
@@ -37,6 +40,7 @@ func convertCommand() command {
 				{Does: "show with pprof who allocated the blocks that were not freed", Command: "rtrace convert -r -o heap.pprof rtrace-raw-4711-0 && go tool pprof -top heap.pprof"},
 				{Does: "draw all allocations as a flame graph", Command: "rtrace convert -r -f folded --value alloc_space rtrace-raw-4711-0 | flamegraph.pl --countname=bytes >alloc.svg"},
 				{Does: "look at a trace with heaptrack", Command: "rtrace convert -r -o heap.heaptrack.gz rtrace-raw-4711-0 && heaptrack_print heap.heaptrack.gz"},
+				{Does: "add the traces of a machine to tables for DuckDB", Command: "rtrace convert -f parquet --host web1 -o fleet.parquet rtrace-raw-4711-0 rtrace-raw-4712-0"},
 				{Does: "view a trace in PerfView, with function names from the files of this machine", Command: "rtrace convert --nettrace-symbols -o trace.nettrace rtrace-raw-4711-0"},
 				{Does: "view a trace with mpatrol's mptrace", Command: "rtrace convert -f mtrc --mtrc-legacy rtrace-raw-4711-0 | mptrace --verbose -"},
 			},
@@ -44,8 +48,9 @@ func convertCommand() command {
 		setup: func(f *flags) runFunc {
 			var c convert
 			out := f.group("Output")
-			out.VarP(groups.Word(&c.format, "", append(encoder.FormatNames(), profileFormatNames()...)...), "format", "f", "write `FORMAT`: "+encoder.Names()+", "+profileNames())
+			out.VarP(groups.Word(&c.format, "", slices.Concat(encoder.FormatNames(), profileFormatNames(), []string{tablesFormat})...), "format", "f", "write `FORMAT`: "+encoder.Names()+", "+profileNames()+", "+tablesFormat)
 			out.StringVarP(&c.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			c.place.add(out)
 			out.Var(groups.Word(&c.options.SprtraceDialect, "wire", "wire", "document"), "rtrace-dialect", "sp-rtrace: `DIALECT` wire for its tools, or document for the format in its protocol document")
 			out.BoolVar(&c.options.MTRCLegacy, "mtrc-legacy", false, "mtrc: keep all numbers below 2^31, so that the unmodified 64-bit mptrace can read the file; addresses are mapped, sizes and thread ids are cut")
 			out.IntVar(&c.options.MTRCWords, "mtrc-words", 0, "mtrc: bytes of a word in the header, `4|8`; mptrace reads only its own size (default: the pointer size of the traced machine)")
@@ -90,6 +95,7 @@ type convert struct {
 	callers  callerFlags
 	nettrace nettraceFlags
 	profile  profileFlags
+	place    tableFlags
 
 	encoder  trace.Writer
 	side     *sidefile.Writer
@@ -130,6 +136,12 @@ func (c *convert) target() (encoder.Format, error) {
 }
 
 func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err error) {
+	if c.wantsTables() {
+		return c.tables(ctx, s, args)
+	}
+	if err := c.place.unused(); err != nil {
+		return err
+	}
 	if f, ok := findProfile(c.format, c.output); ok {
 		if err := c.checkProfile(true, f.name); err != nil {
 			return err

@@ -39,7 +39,7 @@ var wings = []wing{
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},
 	{"Survey", "From a process to the document about its memory. Linux only.", []string{"internal/survey"}},
 	{"Analysis and report", "From records to figures, tables, pictures and pages.", []string{
-		"internal/analysis", "internal/explain", "internal/filter", "internal/mptrace", "internal/replay", "internal/report", "internal/topview",
+		"internal/analysis", "internal/dataset", "internal/explain", "internal/filter", "internal/mptrace", "internal/replay", "internal/report", "internal/topview",
 	}},
 	{"Linux", "What the kernel and a process report. Linux only.", []string{"internal/linux"}},
 	{"Symbols and unwinding", "From addresses to functions, lines and callers.", []string{

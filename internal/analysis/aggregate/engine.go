@@ -239,7 +239,7 @@ func (e *Engine) exec(pid int32) {
 			e.end(&l, b.Size, fate, e.clock.Last())
 		}
 	}
-	e.sites.mappings.drop(pid)
+	e.sites.mappings.Drop(pid)
 	for _, p := range e.sites.processes.Drop(pid) {
 		for k, a := range p.sampled {
 			x := e.sites.sources.At(uint64(k.source))

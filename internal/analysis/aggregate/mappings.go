@@ -8,11 +8,11 @@ import (
 	"rtrace-bpf/trace"
 )
 
-// mappings holds what is or was mapped at the addresses of each process, to
-// recognize stacks whose addresses have got another meaning.
-type mappings struct {
-	of   map[int32][]region // by process, in the order of their addresses
-	work int                // words that were examined because of changes
+// Mappings holds what is or was mapped at the addresses of each process, to
+// recognize stacks whose addresses have got another meaning. The zero Mappings is
+// empty.
+type Mappings struct {
+	of map[int32][]region // by process, in the order of their addresses
 }
 
 // region is a mapping, or the rest of one of which a part was mapped again.
@@ -28,8 +28,12 @@ const (
 	maxWork    = 1 << 28
 )
 
-// add adds a mapping and reports whether it replaces another one.
-func (m *mappings) add(pid int32, x region) (replaces bool) {
+// Add adds a mapping of a process and reports whether it replaces another one.
+func (m *Mappings) Add(pid int32, mapping *trace.Mapping) (replaces bool) {
+	return m.add(pid, region{mapping.Start, mapping.End, mapping.Base, mapping.Path})
+}
+
+func (m *Mappings) add(pid int32, x region) (replaces bool) {
 	all := m.of[pid]
 	if x.end <= x.start || len(all) >= maxRegions {
 		return false
@@ -62,8 +66,8 @@ func (m *mappings) add(pid int32, x region) (replaces bool) {
 	return replaces
 }
 
-// drop removes the mappings of a process, or of all if pid is 0.
-func (m *mappings) drop(pid int32) {
+// Drop removes the mappings of a process, or of all if pid is 0.
+func (m *Mappings) Drop(pid int32) {
 	if pid == 0 {
 		m.of = nil
 		return
@@ -75,7 +79,7 @@ func (m *mappings) drop(pid int32) {
 // through its addresses belong to other sites than earlier ones.
 func (c *callSites) mapped(r *trace.Record) {
 	m := &r.Mapping
-	if !c.mappings.add(r.PID, region{m.Start, m.End, m.Base, m.Path}) {
+	if !c.mappings.Add(r.PID, m) {
 		return
 	}
 	for p, place := range c.placesIn(r.PID, m.Start, m.End) {
@@ -103,9 +107,9 @@ func (c *callSites) through(pid int32, start, end uint64) iter.Seq[int] {
 func (c *callSites) placesIn(pid int32, start, end uint64) iter.Seq2[*process, uint32] {
 	return func(yield func(*process, uint32) bool) {
 		for _, p := range c.processes.Concerned(pid) {
-			for place := uint32(1); int(place) <= p.places.Len() && c.mappings.work < maxWork; place++ {
+			for place := uint32(1); int(place) <= p.places.Len() && c.work < maxWork; place++ {
 				frames := p.places.Frames(place)
-				c.mappings.work += 1 + len(frames)
+				c.work += 1 + len(frames)
 				// A return address may be the first one after the mapping.
 				if slices.ContainsFunc(frames, func(a uint64) bool { return start < a && a <= end }) && !yield(p, place) {
 					return

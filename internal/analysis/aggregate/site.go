@@ -80,7 +80,8 @@ type callSites struct {
 	processes live.Processes[process]
 	sources   live.Values[source]
 	threads   blocks.Threads
-	mappings  mappings
+	mappings  Mappings
+	work      int // words that were examined because of changed mappings
 }
 
 func newCallSites() callSites {
