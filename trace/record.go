@@ -234,6 +234,12 @@ type Window struct {
 	// Stretch is the length of the stretch, ns. It is 0 for a window that goes on with
 	// another weight, because it was more expensive than planned.
 	Stretch int64
+	// Used and Added are those of Cost, at Record.Time: the differences between two Windows
+	// are of the time between them.
+	Used, Added int64
+	// Doubt is how far Added may be from the truth, in both directions: a share of it, in
+	// millionths.
+	Doubt uint64
 }
 
 // Cost is what recording cost the process up to Record.Time. Times are in ns.

@@ -28,16 +28,11 @@ type kernel struct {
 	faults    []link.Link // of the programs for page faults
 }
 
-// attach loads the programs, opens the rings and attaches the probes of p. The caller
-// must close the kernel.
-func attach(p *plan.Plan) (*kernel, error) {
-	k := &kernel{probes: probe.New(p)}
-	if err := k.attach(p); err != nil {
-		return nil, errors.Join(err, k.Close())
-	}
-	return k, nil
-}
+// newKernel returns a kernel in which nothing is attached.
+func newKernel(p *plan.Plan) *kernel { return &kernel{probes: probe.New(p)} }
 
+// attach loads the programs, opens the rings and attaches the probes of p. The caller must
+// close the kernel, also after an error.
 func (k *kernel) attach(p *plan.Plan) error {
 	cpus, err := host.OnlineCPUs()
 	if err != nil {
@@ -77,6 +72,9 @@ func (k *kernel) attach(p *plan.Plan) error {
 	}
 	if err := k.attachFaults(p); err != nil {
 		return err
+	}
+	if p.Options.Budget > 0 {
+		return nil // the first window does
 	}
 	return k.programs.Switch.Enable()
 }

@@ -229,9 +229,9 @@ func TestMissingProbesAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := attach(p)
-	if err != nil {
-		t.Fatal(err)
+	k := newKernel(p)
+	if err := k.attach(p); err != nil {
+		t.Fatal(errors.Join(err, k.Close()))
 	}
 	child.Go()
 	tid := waitLeaderless(t, child.PID)

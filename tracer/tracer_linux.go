@@ -30,6 +30,7 @@ type Tracer struct {
 	kernel    *kernel
 	collector *collector.Collector
 	governor  *governor.Governor
+	windows   *governor.Windows // nil without a budget
 	stream    *record.Stream
 	running   sync.WaitGroup
 	ticker    *time.Ticker
@@ -38,6 +39,7 @@ type Tracer struct {
 	ended  bool         // there are no more batches
 	exited bool         // the process has ended
 	over   bool         // the last record was returned
+	costed bool         // the record of the costs was returned
 	err    error
 }
 
@@ -48,11 +50,12 @@ func Open(p *plan.Plan) (*Tracer, error) {
 	if len(p.Options.Modules) > 0 {
 		p.Open = p.Target.Descriptors() // files opened after this are events
 	}
-	k, err := attach(p)
+	k := newKernel(p)
+	windows, err := k.attachWithin(p)
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(err, k.Close(), p.Close())
 	}
-	t := &Tracer{plan: p, kernel: k, ticker: time.NewTicker(plan.TickInterval)}
+	t := &Tracer{plan: p, kernel: k, windows: windows, ticker: time.NewTicker(plan.TickInterval)}
 	t.governor = governor.New(p.Options.MaxRate, p.Target.PID, p.Target, &k.programs.Switch, k.probes)
 	if err := t.collect(); err != nil {
 		return nil, errors.Join(err, k.Close(), p.Close())
@@ -62,6 +65,11 @@ func Open(p *plan.Plan) (*Tracer, error) {
 		Ended: k.programs.Forget, Baseline: t.baseline, Installed: k.unwinding.installed,
 	})
 	k.unwinding.start()
+	if windows != nil {
+		if err := t.governor.Within(windows); err != nil {
+			return nil, errors.Join(err, t.collector.Close(), k.Close(), p.Close())
+		}
+	}
 	t.running.Go(t.collector.Run)
 	return t, nil
 }
@@ -161,6 +169,10 @@ func (t *Tracer) finish(r *trace.Record) error {
 	switch {
 	case t.err != nil:
 		return t.err
+	case t.windows != nil && !t.costed:
+		t.costed = true
+		*r = trace.Record{Kind: trace.KindCost, Time: int64(order.Clock()), PID: int32(t.plan.Target.PID), Cost: t.windows.Cost()}
+		return nil
 	case t.exited:
 		t.exited = false
 		pid := int32(t.plan.Target.PID)

@@ -79,6 +79,8 @@ func (c *config) parse(args []string, env settings) error {
 		c.format.name = encoder.Default
 		if c.dotnet.on {
 			c.format.name = "nettrace"
+		} else if c.limits.budget > 0 {
+			c.format.name = budgetFormat
 		}
 	}
 	switch {

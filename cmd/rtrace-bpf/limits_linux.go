@@ -18,6 +18,7 @@ import (
 type limitFlags struct {
 	duration    time.Duration // 0 for no limit
 	maxRate     flags.Count   // calls a second; 0 for no limit
+	budget      budgetFlag    // 0 for none
 	maxSize     flags.Size    // of a trace; 0 for no limit
 	strict      bool
 	startPaused bool
@@ -31,6 +32,7 @@ const leastMaxSize flags.Size = 2 << 20
 func (l *limitFlags) declare(f *pflag.FlagSet) {
 	f.Var((*flags.Duration)(&l.duration), "duration", "end after `TIME`, such as 10s or 5m, counted from when the probes are attached and the output is open (default: at Ctrl-C or when the processes end)")
 	f.Var(&l.maxRate, "max-rate", "record at most `N` calls a second of each process, on average (suffixes k, M): at a higher rate, recording pauses and the probes are removed for a second or longer; the trace contains the times of pauses")
+	f.Var(&l.budget, "budget", "add at most `PERCENT` to the CPU time of each process, on average over 10 seconds, as 1%: it is recorded in short windows, with no probe in it between them; what comes out are estimates with their errors, and no live blocks")
 	f.Var(&l.maxSize, "max-size", "end the recording of a process before its trace and the files that belong to it exceed `BYTES` (suffixes K, M, G); for mtrc in a file, the limit is for the data that is kept until the trace is written")
 	f.BoolVar(&l.strict, "strict", false, "end at the first lost event, with exit status 1")
 	f.BoolVar(&l.startPaused, "start-paused", false, "start with tracing switched off")
@@ -45,7 +47,7 @@ func (l *limitFlags) check(c *config) error {
 	case l.strict && l.maxRate > 0:
 		return errors.New("--max-rate loses events on purpose, and --strict forbids that: name one of them")
 	}
-	return nil
+	return l.checkBudget(c)
 }
 
 // checkValues returns an error if a limit has a value that it cannot have.
@@ -61,6 +63,7 @@ func (l *limitFlags) checkValues(*config) error {
 
 // set sets the options of limits.
 func (l *limitFlags) set(o *plan.Options) error {
-	o.MaxRate = uint64(l.maxRate)
+	o.MaxRate, o.Budget = uint64(l.maxRate), float64(l.budget)
+	o.NoLive = o.NoLive || o.Budget > 0
 	return nil
 }

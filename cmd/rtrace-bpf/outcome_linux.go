@@ -78,7 +78,7 @@ func (r *reporter) total(result *recording.Result) {
 		what = "traces"
 	}
 	r.line.Print("%d %s, %s", result.Sessions, what, callCounts(all))
-	if !r.config.allocators.noLive && result.Windows == 1 { // a window does not know the blocks of the one before
+	if !r.config.allocators.noLive && r.config.limits.budget == 0 && result.Windows == 1 { // a window does not know the blocks of the one before
 		r.line.Print("  live at the end: %d blocks, %s", all.LiveBlocks, status.Bytes(all.LiveBytes))
 		if all.UnknownBlocks > 0 {
 			r.line.Print("  %s", unknown(all))

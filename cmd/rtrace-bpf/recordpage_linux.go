@@ -29,6 +29,7 @@ func recordPage() *cli.Page {
 			{Name: "output", Text: "write to this new file or directory"},
 			{Name: "format", Text: "sprtrace (default), text, jsonl, mtrc, swap, nettrace"},
 			{Name: "max-rate", Text: "pause when a process makes more calls a second"},
+			{Name: "budget", Text: "record in windows that cost at most this, as 1%; gives estimates"},
 			{Name: "max-size", Text: "end before a trace is larger"},
 			{Name: "quiet", Text: "print errors only"},
 		},

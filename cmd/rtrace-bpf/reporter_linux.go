@@ -177,6 +177,9 @@ const muchSlower = 2
 
 // Expensive prints a warning about the cost of tracing, with flags that help.
 func (r *reporter) Expensive(pid int, i *cost.Interval, costs host.Costs) {
+	if r.config.limits.budget > 0 {
+		return // windows are short, and the summary has their cost
+	}
 	r.line.Note("process %d %s", pid, r.costText(pid, i, costs))
 }
 

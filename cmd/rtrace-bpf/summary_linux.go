@@ -37,6 +37,9 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintf(w, " in %s (%s)", s.Path, status.Bytes(uint64(s.Size)))
 	}
 	fmt.Fprintln(w)
+	if s.Estimates != nil {
+		budgetSummary(w, s)
+	}
 	r.verdictSummary(w, s)
 	if s.Residence != nil {
 		residenceSummary(w, s)
@@ -95,7 +98,7 @@ func (r *reporter) growthSummary(w io.Writer, g *rss.Growth) {
 	if g == nil {
 		return
 	}
-	if g.Elsewhere && !r.config.allocators.noLive {
+	if g.Elsewhere && !r.config.allocators.noLive && r.config.limits.budget == 0 {
 		fmt.Fprintf(w, "  %s\n", g.Verdict)
 	}
 	fmt.Fprintf(w, "  RSS: %s at the start, %s at the end\n", status.Bytes(g.Start), status.Bytes(g.End))
@@ -103,6 +106,9 @@ func (r *reporter) growthSummary(w io.Writer, g *rss.Growth) {
 
 // liveSummary prints the blocks that are live at the end.
 func (r *reporter) liveSummary(w io.Writer, stats *record.Stats) {
+	if r.config.limits.budget > 0 {
+		return
+	}
 	if !r.config.allocators.noLive {
 		fmt.Fprintf(w, "  live at the end: %d blocks, %s (allocated while tracing and not freed)\n",
 			stats.LiveBlocks, status.Bytes(stats.LiveBytes))

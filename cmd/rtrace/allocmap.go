@@ -193,6 +193,7 @@ func (a *allocmapRun) readFrom(r io.Reader, name string, regular bool) (err erro
 	if err != nil {
 		return err
 	}
+	everyCall(in.Trace, "allocmap")
 	defer func() { err = errors.Join(err, in.Close()) }()
 	return in.outcome(a.readTrace(in))
 }

@@ -166,6 +166,7 @@ func (c *convert) run(ctx context.Context, s cli.Streams, args []string) (err er
 		return err
 	}
 	defer func() { err = out.finish(err) }()
+	c.input.windows = format.Name == "jsonl" || format.Name == "nettrace" // they contain the windows
 	in, err := c.input.open(ctx, s, "convert", args)
 	if err != nil {
 		return err

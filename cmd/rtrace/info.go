@@ -42,6 +42,7 @@ func infoCommand() command {
 			)
 			f.group("Output").BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 			in.add(f.group("Input"))
+			in.windows = true
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				return info(ctx, s, args, &in, asJSON)
 			}

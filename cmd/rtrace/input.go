@@ -20,8 +20,9 @@ import (
 
 // inputFlags are the flags of commands that read one trace.
 type inputFlags struct {
-	strict bool
-	noSide bool
+	strict  bool
+	noSide  bool
+	windows bool // the command knows windows
 }
 
 func (i *inputFlags) add(f *pflag.FlagSet) {
@@ -52,6 +53,9 @@ func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, ar
 		return nil, err
 	} else if in.Trace, err = decoder.OpenFile(name, o); err != nil {
 		return nil, cli.WithHint(err, inputHint(name, err))
+	}
+	if !i.windows {
+		everyCall(in.Trace, command)
 	}
 	in.Reader = &untilDoneReader{ctx: ctx, r: in.Reader}
 	return in, nil

@@ -94,5 +94,6 @@ func (r *mptraceRun) decode(name string, raw io.Reader, stop func() error, regul
 	} else if t, err = decoder.Open(in, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading %s: %w", name, err), in.Close())
 	}
+	everyCall(t, "mptrace")
 	return newRecordSource(name, t, func() error { return errors.Join(t.Close(), in.Close(), stop()) })
 }

@@ -158,6 +158,7 @@ func (i *postprocInput) openFile() (*postprocTrace, error) {
 }
 
 func (i *postprocInput) use(t *decoder.Trace) *postprocTrace {
+	everyCall(t, "postproc")
 	i.format = t.Format
 	i.more = t.Format == "jsonl" || t.Side != ""
 	i.closers = append(i.closers, t.Close)

@@ -27,8 +27,9 @@ type report struct {
 	Calls       uint64           `json:"calls"`
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
-	RSS         *rss.Growth      `json:"rss,omitempty"`  // bytes; if known
-	Heap        *heapReport      `json:"heap,omitempty"` // if known
+	Budget      *budgetReport    `json:"budget,omitempty"` // of a recording in windows
+	RSS         *rss.Growth      `json:"rss,omitempty"`    // bytes; if known
+	Heap        *heapReport      `json:"heap,omitempty"`   // if known
 	Unmatched   uint64           `json:"unmatched_frees"`
 	Replaced    uint64           `json:"allocated_twice"`
 	LostEvents  uint64           `json:"lost_events"`
@@ -169,6 +170,9 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	for i, k := range r.Records {
 		p.count(i, "records", k.Count, k.Kind)
+	}
+	if r.Budget != nil {
+		r.Budget.write(&p)
 	}
 	for i, f := range r.Functions {
 		text := f.Function + " " + f.Op

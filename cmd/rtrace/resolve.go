@@ -138,6 +138,7 @@ func (x *resolving) open() (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	everyCall(t, "resolve")
 	t.Reader = &untilDoneReader{ctx: x.ctx, r: t.Reader}
 	return &input{Trace: t, name: x.name}, nil
 }
@@ -168,6 +169,7 @@ func (x *resolving) stream(out io.Writer) error {
 	if err != nil {
 		return cut(name, err)
 	}
+	everyCall(t, "resolve")
 	in := &input{Trace: t, name: name}
 	defer func() { _ = in.Close() }() // only read
 	if t.Format != "sprtrace" {

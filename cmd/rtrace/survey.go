@@ -27,6 +27,7 @@ type survey struct {
 	threads   threadSet
 	times     timeSpan // of calls and samples
 	rss       rss.Account
+	windows   windowSums
 	heap      *trace.Record      // the last state of the heap; nil for none
 	about     *sidefile.HeapInfo // its comments
 }
@@ -38,6 +39,7 @@ func newSurvey() *survey {
 		lost:      make(map[string]*lostReport),
 		stacks:    stackCounts{distinct: make(map[uint64]struct{})},
 		modules:   make(map[string]struct{}),
+		windows:   windowSums{functions: make(map[string]*functionSums)},
 		threads:   threadSet{ids: make(map[uint64]struct{})},
 	}
 	v.counter = usage.New(func(r *trace.Record) int { return v.resources.of(r.Call.Resource).group })
@@ -59,6 +61,7 @@ func (v *survey) WriteRecord(r *trace.Record) error {
 		r.PID = 1 - int32(min(n, 1<<30)) // as in callReader
 	}
 	v.counter.Add(r)
+	v.windows.record(r)
 	if r.Kind != trace.KindCall {
 		v.rss.Add(r)
 	}
@@ -160,6 +163,9 @@ func (v *survey) report() *report {
 		r.addResource(res, v.counter.Of(res.group))
 	}
 	r.RSS = v.rss.Growth(r.liveMemory())
+	if v.windows.Any() {
+		r.forWindows(&v.windows)
+	}
 	for _, l := range v.lost {
 		if !l.gap && l.Reason != trace.LostNames {
 			r.LostEvents += l.Count

@@ -19,6 +19,7 @@ type twice struct {
 	flags   *inputFlags
 	ctx     context.Context
 	name    string // for messages
+	command string
 	path    string // of a regular file
 	copied  *os.File
 	options decoder.Options
@@ -31,7 +32,7 @@ func (i *inputFlags) openTwice(ctx context.Context, s cli.Streams, command strin
 		return nil, err
 	}
 	t := &twice{
-		flags: i, ctx: ctx, name: name, path: name,
+		flags: i, ctx: ctx, name: name, command: command, path: name,
 		options: decoder.Options{Strict: i.strict, NoSide: i.noSide, Warn: warner(s.Err, command)},
 	}
 	in := s.In
@@ -89,6 +90,7 @@ func (t *twice) read(process processFlags, each func(src *processReader, r trace
 	if err != nil {
 		return err
 	}
+	everyCall(in.Trace, t.command)
 	t.options.Warn = func(error) {} // once is enough
 	defer func() { err = errors.Join(err, in.Close()) }()
 	src, err := process.reader(&untilDoneReader{ctx: t.ctx, r: in.Reader})

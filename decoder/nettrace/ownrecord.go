@@ -76,7 +76,10 @@ func (r ownReadings) record(rec *trace.Record, e *Event) (err error) {
 	case trace.KindRSS:
 		rec.RSS.Bytes = r.u64("Bytes")
 	case trace.KindWindow:
-		rec.Window = trace.Window{Weight: r.u64("Weight"), Until: r.i64("Until"), Stretch: r.i64("Stretch")}
+		rec.Window = trace.Window{
+			Weight: r.u64("Weight"), Until: r.i64("Until"), Stretch: r.i64("Stretch"),
+			Used: r.i64("Used"), Added: r.i64("Added"), Doubt: r.u64("Doubt"),
+		}
 	case trace.KindCost:
 		rec.Cost = trace.Cost{
 			Used: r.i64("Used"), Added: r.i64("Added"), Tracer: r.i64("Tracer"), Budget: r.u64("Budget"),

@@ -297,7 +297,10 @@ func (o *ownReader) other(r *trace.Record, e *decoder.Event, v values) {
 	case trace.KindRSS:
 		r.RSS.Bytes = v.number("Bytes")
 	case trace.KindWindow:
-		r.Window = trace.Window{Weight: v.number("Weight"), Until: int64(v.number("Until")), Stretch: int64(v.number("Stretch"))}
+		r.Window = trace.Window{
+			Weight: v.number("Weight"), Until: int64(v.number("Until")), Stretch: int64(v.number("Stretch")),
+			Used: int64(v.number("Used")), Added: int64(v.number("Added")), Doubt: v.number("Doubt"),
+		}
 	case trace.KindCost:
 		r.Cost = trace.Cost{
 			Used: int64(v.number("Used")), Added: int64(v.number("Added")), Tracer: int64(v.number("Tracer")), Budget: v.number("Budget"),

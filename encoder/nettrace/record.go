@@ -154,6 +154,9 @@ func (p *payload) record(r *trace.Record) {
 		p.u64(r.Window.Weight)
 		p.i64(r.Window.Until)
 		p.i64(r.Window.Stretch)
+		p.i64(r.Window.Used)
+		p.i64(r.Window.Added)
+		p.u64(r.Window.Doubt)
 	case trace.KindCost:
 		c := &r.Cost
 		p.i64(c.Used)

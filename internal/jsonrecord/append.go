@@ -102,9 +102,7 @@ func Append(b []byte, r *trace.Record) ([]byte, error) {
 	case trace.KindRSS:
 		b = jsontext.AppendUint(b, "bytes", r.RSS.Bytes)
 	case trace.KindWindow:
-		b = jsontext.AppendUint(b, "weight", r.Window.Weight)
-		b = jsontext.AppendInt(b, "until", r.Window.Until)
-		b = jsontext.AppendInt(b, "stretch", r.Window.Stretch)
+		b = appendWindow(b, &r.Window)
 	case trace.KindCost:
 		b = appendCost(b, &r.Cost)
 	case trace.KindEnd:
@@ -112,6 +110,15 @@ func Append(b []byte, r *trace.Record) ([]byte, error) {
 		return b[:start], fmt.Errorf("jsonl: writing a record of %v", r.Kind)
 	}
 	return append(b, '}'), nil
+}
+
+func appendWindow(b []byte, w *trace.Window) []byte {
+	b = jsontext.AppendUint(b, "weight", w.Weight)
+	b = jsontext.AppendInt(b, "until", w.Until)
+	b = jsontext.AppendInt(b, "stretch", w.Stretch)
+	b = jsontext.AppendInt(b, "used", w.Used)
+	b = jsontext.AppendInt(b, "added", w.Added)
+	return jsontext.AppendUint(b, "doubt", w.Doubt)
 }
 
 func appendCost(b []byte, c *trace.Cost) []byte {

@@ -26,6 +26,8 @@ func (p *Parser) field(r *trace.Record, key []byte) bool {
 		return p.sample(&r.Sample, key)
 	case trace.KindEvent:
 		return p.event(&r.Event, key)
+	case trace.KindWindow:
+		return p.window(&r.Window, key)
 	case trace.KindCost:
 		return p.cost(&r.Cost, key)
 	}
@@ -81,18 +83,32 @@ func (p *Parser) fewMembers(r *trace.Record, key []byte) bool {
 		p.int64(&r.Lost.Since)
 	case member{trace.KindRSS, "bytes"}:
 		p.uint64(&r.RSS.Bytes)
-	case member{trace.KindWindow, "weight"}:
-		p.uint64(&r.Window.Weight)
-	case member{trace.KindWindow, "until"}:
-		p.int64(&r.Window.Until)
-	case member{trace.KindWindow, "stretch"}:
-		p.int64(&r.Window.Stretch)
 	case member{trace.KindOpaque, "format"}:
 		p.string(&r.Opaque.Format)
 	case member{trace.KindOpaque, "id"}:
 		p.uint32(&r.Opaque.ID)
 	case member{trace.KindOpaque, "data"}:
 		r.Opaque.Data = p.bytes()
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *Parser) window(w *trace.Window, key []byte) bool {
+	switch string(key) {
+	case "weight":
+		p.uint64(&w.Weight)
+	case "until":
+		p.int64(&w.Until)
+	case "stretch":
+		p.int64(&w.Stretch)
+	case "used":
+		p.int64(&w.Used)
+	case "added":
+		p.int64(&w.Added)
+	case "doubt":
+		p.uint64(&w.Doubt)
 	default:
 		return false
 	}

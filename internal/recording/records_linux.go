@@ -121,6 +121,9 @@ func (x *session) put(rec *trace.Record) error {
 	if s := x.extras.snapshots; s != nil {
 		s.Observe(rec)
 	}
+	if x.estimates != nil {
+		x.estimates.Record(rec)
+	}
 	x.sums.add(rec)
 	return x.chain.write(rec)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/naming"
 	"rtrace-bpf/internal/recording/output"
@@ -23,15 +24,16 @@ import (
 type session struct {
 	of *Recording
 	target
-	probes   probes
-	out      *output.Trace
-	chain    chain
-	extras   extras
-	sums     sums
-	costs    costs
-	stats    record.Stats  // at the end of run
-	replaced atomic.Bool   // another session continues with its process, which has executed another program
-	over     chan struct{} // closed at its end
+	probes    probes
+	out       *output.Trace
+	chain     chain
+	extras    extras
+	sums      sums
+	costs     costs
+	stats     record.Stats     // at the end of run
+	estimates *estimate.Totals // of a recording in windows; nil for another
+	replaced  atomic.Bool      // another session continues with its process, which has executed another program
+	over      chan struct{}    // closed at its end
 
 	mu      sync.Mutex // held while records are written
 	endTime int64      // time of the last record
@@ -51,6 +53,9 @@ type target struct {
 // newSession returns a session that has opened nothing but the process's files.
 func (r *Recording) newSession(pid int) *session {
 	x := &session{of: r, over: make(chan struct{})}
+	if r.options.Tracer.Budget > 0 {
+		x.estimates = &estimate.Totals{}
+	}
 	x.target = target{pid: pid, root: naming.OpenRoot(pid)}
 	x.frames = naming.NewFrames(pid, x.root)
 	x.probes = probes{line: r.options.Line, hurry: r.options.Hurry, alone: !r.several()}

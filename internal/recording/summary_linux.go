@@ -2,6 +2,7 @@ package recording
 
 import (
 	"rtrace-bpf/encoder"
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/tracer/record"
 )
@@ -15,6 +16,7 @@ type Summary struct {
 	Stats     record.Stats
 	Growth    *rss.Growth       // of resident memory; nil if it is not known
 	Residence *record.Residence // what is known of resident memory; nil if page faults are not recorded
+	Estimates *estimate.Totals  // of a recording in windows; nil for another
 	Runtime   string            // counts of the .NET runtime's events; empty for none
 	Remarks   []string          // of the encoder
 	CutStacks uint64            // stacks that the format has cut
@@ -34,7 +36,7 @@ func (x *session) summary() *Summary {
 		Process: Process{PID: x.pid, Name: x.name(), Path: x.path(), Child: x.child},
 		Regular: x.out.Regular(), Size: x.out.Size(), Alone: x.probes.alone, Stats: x.stats,
 		Remarks: encoder.Remarks(x.out.Encoder()), CutStacks: encoder.CutStacks(x.out.Encoder()),
-		Sites: x.liveSites, Frame: x.frames.Text,
+		Estimates: x.estimates, Sites: x.liveSites, Frame: x.frames.Text,
 	}
 	s.Growth = x.extras.resident.Growth(rss.Live{
 		Blocks: uint64(x.stats.LiveBlocks), Bytes: x.stats.LiveBytes,

@@ -175,7 +175,7 @@ func richTrace() []*trace.Record {
 		&trace.Record{Kind: trace.KindMapping, Time: 17, PID: 7, Mapping: trace.Mapping{Start: 0x5100, End: 0x6000, Offset: 2, Base: 1, Path: "/lib/y"}},
 		call(7, 9, trace.OpFree, 0, cut),
 		call(8, 9, trace.OpAlloc, enormous, failed),
-		&trace.Record{Kind: trace.KindWindow, Time: 18, PID: 7, Window: trace.Window{Weight: 12, Until: 19, Stretch: 12}},
+		&trace.Record{Kind: trace.KindWindow, Time: 18, PID: 7, Window: trace.Window{Weight: 12, Until: 19, Stretch: 12, Used: 1500, Added: 15, Doubt: 250000}},
 		&trace.Record{Kind: trace.KindExec, Time: 18, PID: 7, TID: 9, Exec: trace.Exec{Name: "sh"}},
 		&trace.Record{Kind: trace.KindExit, Time: 19, PID: 7, TID: 8},
 		&trace.Record{Kind: trace.KindRSS, Time: 18, PID: 7, RSS: trace.RSS{Bytes: 1 << 40}},
@@ -214,7 +214,7 @@ func TestBytes(t *testing.T) {
 {"at":6,"kind":"unmapping","time":17,"pid":7,"start":"0x5000","end":"0x6000","path":"/lib/x"}
 {"at":6,"kind":"module","time":17,"pid":7,"path":"/lib/y"}
 {"at":6,"kind":"mapping","time":17,"pid":7,"start":"0x5100","end":"0x6000","offset":"0x2","base":"0x1","path":"/lib/y"}
-{"at":8,"kind":"window","time":18,"pid":7,"weight":12,"until":19,"stretch":12}
+{"at":8,"kind":"window","time":18,"pid":7,"weight":12,"until":19,"stretch":12,"used":1500,"added":15,"doubt":250000}
 {"at":8,"kind":"exec","time":18,"pid":7,"tid":9,"name":"sh"}
 {"at":8,"kind":"exit","time":19,"pid":7,"tid":8}
 {"at":8,"kind":"rss","time":18,"pid":7,"bytes":1099511627776}

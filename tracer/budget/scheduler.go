@@ -175,20 +175,26 @@ func (s *Scheduler) plan(r Reading) {
 	if !s.affordsAll(r) {
 		var cost float64
 		length, stretch, cost = s.size(r, float64(allowed))
-		if length == 0 {
-			s.weight, s.next = 0, r.Time+Interval
-			s.from, s.stretch = s.next, s.next
+		switch {
+		case length == 0:
+			s.wait(r.Time + Interval)
+			return
+		case cost+float64(spent) > float64(allowed):
+			s.wait(start + Interval/tenfold)
 			return
 		}
 		stretch = max(stretch, tenfold*s.costs.moving())
-		if cost+float64(spent) > float64(allowed) {
-			start = max(start, r.Time+Interval)
-		}
 	}
 	slots := max(1, uint64(math.Round(float64(stretch)/float64(length))))
 	s.length, s.weight = length, slots
 	s.next = start + time.Duration(s.coin.Uint64N(slots))*length
 	s.from, s.stretch = start, start+time.Duration(slots)*length
+}
+
+// wait has Due plan again at a time. No window stands for the time until then.
+func (s *Scheduler) wait(until time.Duration) {
+	s.weight, s.next = 0, until
+	s.from, s.stretch = until, until
 }
 
 // cover adds the stretch to the time that windows stand for. The next one begins when it

@@ -206,7 +206,15 @@ func (c *Collector) govern() error {
 	if ok {
 		c.addGap(gap)
 	}
+	c.addTurns()
+	c.pacer.urgent = c.governor.Urgent()
 	return err
+}
+
+func (c *Collector) addTurns() {
+	for _, t := range c.governor.TakeTurns() {
+		c.outlet.addSide(&order.Side{Kind: order.SideWindow, Time: t.Time, Window: t.Window})
+	}
 }
 
 func (c *Collector) addGap(gap governor.Gap) {

@@ -24,6 +24,7 @@ type pacer struct {
 
 	wait     time.Duration // adapts to how full the rings are
 	longest  time.Duration // largest value of wait
+	urgent   bool          // wait no longer than the shortest time
 	exited   bool          // the process has ended
 	orphaned bool          // a keeper has ended
 }
@@ -87,6 +88,9 @@ func (p *pacer) adapt(fullest float64) {
 // set, events are left in the rings and it only looks for the end.
 func (p *pacer) pause(more bool) (stop bool, err error) {
 	wait := p.wait
+	if p.urgent {
+		wait = pollShortest
+	}
 	if more { // always true if the reader is slower than the process
 		wait = 0
 	}

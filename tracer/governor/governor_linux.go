@@ -33,6 +33,7 @@ type Governor struct {
 	programs   Programs
 	probes     Probes
 
+	windows  *Windows // nil if there is no budget
 	mover    mover
 	rate     rate
 	presence presence
@@ -72,6 +73,27 @@ func New(limit uint64, mainThread int, process Process, programs Programs, probe
 	}
 }
 
+// Within has the governor open and close windows. The probes are attached, and the programs are
+// still off: it opens the first window and switches them on. Call it before Govern.
+func (g *Governor) Within(w *Windows) error {
+	g.windows = w
+	w.open()
+	return g.programs.Enable()
+}
+
+// TakeTurns returns the turns of windows since it was last called.
+func (g *Governor) TakeTurns() (turns []Turn) {
+	if g.windows != nil {
+		turns, g.windows.turns = g.windows.turns, nil
+	}
+	return turns
+}
+
+// Urgent reports whether Govern is to be called again within a millisecond or so.
+func (g *Governor) Urgent() bool {
+	return g.windows != nil && g.mover.state != waiting && (g.mover.state != recording || g.windows.urgent())
+}
+
 // Gap is a time for which calls are missing because the probes were not in place.
 type Gap struct {
 	Since, Until uint64     // ns of CLOCK_MONOTONIC
@@ -94,6 +116,10 @@ func (g *Governor) Govern(calls int) (gap Gap, ok bool, err error) {
 	if err != nil || !over {
 		return gap, false, err
 	}
+	if g.between() {
+		g.windows.open()
+		return gap, false, g.programs.Enable()
+	}
 	err = g.programs.Enable()
 	// The gap includes switching the programs on, because calls are missing until some
 	// moment of it.
@@ -107,7 +133,7 @@ func (g *Governor) Incomplete(end uint64) (Gap, bool) {
 		g.begin(g.presence.seen, order.LossProbesMoved)
 		return g.gap(end), true
 	}
-	return g.gap(end), g.paused()
+	return g.gap(end), g.paused() && !g.between()
 }
 
 // begin begins a gap.
@@ -115,6 +141,9 @@ func (g *Governor) begin(since uint64, reason order.Loss) { g.since, g.reason = 
 
 // gap returns the gap, which ends at until.
 func (g *Governor) gap(until uint64) Gap { return Gap{g.since, until, g.reason} }
+
+// between reports whether the last gap is a time between windows.
+func (g *Governor) between() bool { return g.windows != nil && g.reason == order.LossPaused }
 
 // paused reports whether there is a gap now.
 func (g *Governor) paused() bool { return g.mover.state > recording }
@@ -125,7 +154,7 @@ func (g *Governor) take(calls int, now uint64) error {
 		g.rate.restart(now)
 	}
 	g.rate.taken += uint64(calls) // in a pause, calls from before it
-	if g.mover.state != recording || !g.rate.exceeded() {
+	if g.mover.state != recording || !g.exceeded() {
 		return nil
 	}
 	// The pause includes switching the programs off, because calls are missing from some
@@ -136,6 +165,22 @@ func (g *Governor) take(calls int, now uint64) error {
 	}
 	g.mover.start(detaching, g.probes.Detach)
 	return nil
+}
+
+// exceeded reports whether the probes are to be detached.
+func (g *Governor) exceeded() bool {
+	if g.windows != nil {
+		return g.windows.look()
+	}
+	return g.rate.exceeded()
+}
+
+// due reports whether the probes are to be attached again.
+func (g *Governor) due(now uint64) bool {
+	if g.windows != nil {
+		return g.windows.due()
+	}
+	return now-g.since >= uint64(ShortestPause) && g.rate.met(now)
 }
 
 // ThreadEnded notes the end of a thread at a time.
@@ -194,7 +239,7 @@ func (g *Governor) look(now uint64) {
 func (g *Governor) step(now uint64) (over bool, err error) {
 	switch g.mover.state {
 	case waiting:
-		if now-g.since >= uint64(ShortestPause) && g.rate.met(now) {
+		if g.due(now) {
 			g.mover.start(attaching, g.probes.Reattach)
 		}
 		return false, nil
@@ -226,6 +271,9 @@ func (g *Governor) step(now uint64) (over bool, err error) {
 		return true, nil
 	case g.mover.state == detaching:
 		g.mover.state = waiting
+		if g.between() {
+			g.windows.closed()
+		}
 		return false, nil
 	}
 	g.mover.state, g.presence.seen = recording, now

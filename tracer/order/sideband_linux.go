@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/linux/proc"
+	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/host"
 	"rtrace-bpf/tracer/plan"
 	"rtrace-bpf/tracer/process"
@@ -38,6 +39,7 @@ const (
 	SideWork                     // the work of unwinding up to now
 	SideGap                      // nothing was recorded between Seen and Time
 	SideMark                     // the user set the mark Name
+	SideWindow                   // Window opens, changes or closes
 )
 
 // Side is a rare record about a process. It has its own place in the order of events, but
@@ -56,6 +58,7 @@ type Side struct {
 	Lost     uint64
 	Reason   Loss
 	Work     Work
+	Window   trace.Window
 	Number   uint64 // of a SideMap or SideExec, in order of arrival; SideTables: the last one it includes
 }
 

@@ -21,6 +21,8 @@ func (o *Options) checkFaults() error {
 		return errors.New("page faults need ring buffers")
 	case o.Unwind == UnwindHelper:
 		return errors.New("the kernel's own walker does not find the stacks of page faults")
+	case o.Budget > 0:
+		return errors.New("page faults are recorded without probes: leave the budget out")
 	case o.MaxRate > 0:
 		return errors.New("recording of page faults does not pause at a rate of calls")
 	}

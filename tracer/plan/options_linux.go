@@ -119,6 +119,7 @@ type Options struct {
 	MinSize      uint64    // leave out blocks with fewer bytes, and their frees
 	HeapGrowth   bool      // record the memory that the allocator gets from the system
 	MaxRate      uint64    // calls per second of the process above which recording pauses; 0: it never pauses
+	Budget       float64   // share of the processor time of the process that recording may add: it is recorded in windows; 0: all of it is
 	Operators    Operators // the C++ operators that give their names to calls of allocators
 	NoLive       bool      // do not track live blocks; Stats then has none
 
@@ -213,10 +214,31 @@ func (o *Options) Check() error {
 		return errors.New("nothing to trace: neither memory nor another resource module")
 	case len(o.Modules) > 0 && o.Buffer == BufferPerf:
 		return errors.New("resource modules other than memory need ring buffers")
+	case o.Budget < 0 || o.Budget > 1:
+		return fmt.Errorf("a budget of %v is not within 0 to 1", o.Budget)
+	case o.Budget > 0:
+		if err := o.checkBudget(); err != nil {
+			return err
+		}
 	case o.NoLive && o.MinSize > 0:
 		return errors.New("a minimum size needs live blocks to be tracked")
 	}
 	return o.checkAllocators()
+}
+
+// checkBudget returns an error if windows cannot hold what is recorded.
+func (o *Options) checkBudget() error {
+	switch {
+	case o.MaxRate > 0:
+		return errors.New("a budget and a maximum rate exclude each other")
+	case !o.NoLive:
+		return errors.New("a budget leaves no live blocks to track: windows miss frees")
+	case o.MinSize > 0:
+		return errors.New("a minimum size needs live blocks to be tracked, which a budget does not allow")
+	case o.Calls() || o.Activity.Any():
+		return errors.New("a budget is for allocators alone, not for modules, traced functions or activity")
+	}
+	return nil
 }
 
 // Frames returns the most frames of a stack; 0 if there are no stacks.

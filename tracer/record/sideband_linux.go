@@ -78,6 +78,8 @@ func (s *Stream) side(id uint64) {
 		s.program.threadEnded(&x)
 		s.functions.forget(x.TID)
 		r.Kind, r.Exit.Process = trace.KindExit, false
+	case order.SideWindow:
+		r.Kind, r.PID, r.Window = trace.KindWindow, s.program.pid, x.Window
 	case order.SideFork:
 		s.Stats.Forks++
 		return

@@ -8,8 +8,17 @@ type Totals struct {
 	calls, allocations, bytes Sum
 }
 
-// Add adds a call.
-func (t *Totals) Add(r *trace.Record) {
+// Record processes a record.
+func (t *Totals) Record(r *trace.Record) {
+	if r.Kind == trace.KindCall {
+		t.add(r)
+		return
+	}
+	t.Observe(r)
+}
+
+// add adds a call.
+func (t *Totals) add(r *trace.Record) {
 	t.calls.Add(&t.Windows, 1)
 	if r.Call.Op == trace.OpAlloc || r.Call.Op == trace.OpMove {
 		t.allocations.Add(&t.Windows, 1)

@@ -129,7 +129,9 @@ var OwnRecords = [...]OwnRecord{
 	{"event", "Event", []Field{text("Provider"), text("Name"), number32("ID"), text("Arguments"), text("Data")}},
 	{"end", "End", nil},
 	{"rss", "RSS", []Field{number64("Bytes")}},
-	{"window", "Window", []Field{number64("Weight"), signed64("Until"), signed64("Stretch")}},
+	{"window", "Window", []Field{
+		number64("Weight"), signed64("Until"), signed64("Stretch"), signed64("Used"), signed64("Added"), number64("Doubt"),
+	}},
 	{"cost", "Cost", []Field{
 		signed64("Used"), signed64("Added"), signed64("Tracer"), number64("Budget"), number64("Worst"), number64("Over"), signed64("Covered"), signed64("Longest"),
 	}},
