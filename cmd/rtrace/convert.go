@@ -30,7 +30,7 @@ func convertCommand() command {
 				"is cut, OUT contains its whole part.\n\n" +
 				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
 				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.\n\n" +
-				"parquet adds traces to the directory OUT, as tables that docs/formats/parquet.md describes. A trace that OUT has " +
+				"parquet adds traces to the directory OUT, as tables that docs/formats/parquet.md describes; docs/queries.md has questions to them as SQL. A trace that OUT has " +
 				"already is replaced. Memory use grows with the number of live blocks and distinct stacks.",
 			Lists: []cli.List{formatList(), profileList(), tablesList(), pointList},
 			Examples: []cli.Example{
