@@ -205,6 +205,9 @@ func (r *reporter) costText(pid int, i *cost.Interval, costs host.Costs) string 
 	if r.config.allocators.minSize == 0 && i.Lost >= cost.HighLoss {
 		help = append(help, "--min-size, which leaves small blocks out")
 	}
+	if i.Factor() > muchSlower {
+		help = append(help, fmt.Sprintf("rtrace-bpf record --budget 1%% -p %d, which estimates from short windows", pid))
+	}
 	if i.Factor() > muchSlower && runtime.GOARCH == "amd64" {
 		help = append(help, fmt.Sprintf("rtrace-bpf top -e growth -p %d, which shows what makes RSS grow without probes", pid))
 	}

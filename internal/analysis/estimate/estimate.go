@@ -72,8 +72,9 @@ type Estimate struct {
 	Error float64 `json:"error"` // standard error; 0 if the value is exact
 	Low   float64 `json:"low"`   // the interval that contains the true value with 95 %
 	High  float64 `json:"high"`
-	// AtLeast means that only Low is known: the process hardly used time for itself in
-	// windows, so it is not known how far probes slowed it down.
+	// AtLeast means that only Low is known: windows stand for a part of the recording, or the
+	// process hardly used time for itself in them, so that it is not known how far probes
+	// slowed it down.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
@@ -91,7 +92,7 @@ func (s *Sum) Estimate(w *Windows) Estimate {
 	sum := x.total.at(delay)
 	e := Estimate{Value: x.exact + sum, Low: x.exact, High: x.exact}
 	if sum == 0 {
-		e.AtLeast = e.Value > 0 && w.partial()
+		e.AtLeast = w.any && w.partial()
 		return e
 	}
 	low, high := sum, sum
@@ -106,7 +107,7 @@ func (s *Sum) Estimate(w *Windows) Estimate {
 	least := x.total.plain + w.delay(-w.doubt)*x.low
 	most := x.total.plain + w.delay(w.doubt)*x.high
 	e.Low, e.High = e.Low+low*least/sum, e.High+high*most/sum
-	e.AtLeast = most > mostFactor*least
+	e.AtLeast = most > mostFactor*least || w.partial()
 	return e
 }
 

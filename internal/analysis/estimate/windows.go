@@ -8,6 +8,7 @@ type Windows struct {
 	any    bool // the trace has windows
 	weight uint64
 	begun  int64 // when the first window began
+	last   int64 // time of the last record
 	since  int64 // when the weight began
 	until  int64 // the planned end of the window
 
@@ -64,8 +65,10 @@ func (p *processor) ratio(doubt float64) float64 {
 func (w *Windows) Observe(r *trace.Record) {
 	switch r.Kind {
 	case trace.KindWindow:
+		w.last = r.Time
 		w.begin(r)
 	case trace.KindCost:
+		w.last = r.Time
 		c := r.Cost
 		w.cost = &c
 		if w.any {
@@ -180,9 +183,12 @@ func (w *Windows) Summary() Summary {
 // Cost returns what the recording cost the process; nil if that is not known.
 func (w *Windows) Cost() *trace.Cost { return w.cost }
 
-// partial reports whether no window stands for more than itself, although they are not the
-// whole recording.
+// leastCovered is the share of the recording that windows stand for, at least, if their sums
+// are estimates for all of it.
+const leastCovered = 0.9
+
+// partial reports whether windows stand for a part of the recording only, as if there was no
+// time or budget for more of them.
 func (w *Windows) partial() bool {
-	own := float64(w.read.Used - w.read.Added)
-	return w.sampled == 0 && w.all.used-w.all.added > own/10
+	return float64(w.Summary().Covered) < leastCovered*float64(w.last-w.begun)
 }
