@@ -170,7 +170,7 @@ func TestFollowForks(t *testing.T) {
 			if more, err := filepath.Glob(filepath.Join(l.dir, "rtrace-raw-*-1.jsonl")); err != nil || len(more) != test.second {
 				t.Errorf("second traces: %v, %v; want %d", more, err, test.second)
 			}
-			// The command comes first. Its PID need not be the smallest: PIDs wrap around.
+			// The command comes first. Its PID need not be the smallest: PIDs begin again at some time.
 			m := regexp.MustCompile(`tracing process (\d+)`).FindSubmatch(l.Stderr())
 			if m == nil {
 				t.Fatalf("the command's process is not named: %s", l.Stderr())

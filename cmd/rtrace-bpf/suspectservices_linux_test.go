@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
@@ -13,8 +11,8 @@ import (
 
 // service is a real program that does some work for each line that it reads, and then prints one.
 type service struct {
+	*testutil.Child
 	t    *testing.T
-	pid  int
 	in   io.Writer
 	out  *bufio.Reader
 	line string // what it reads
@@ -32,8 +30,7 @@ func startService(t *testing.T, line, program string, args ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, in: in, out: bufio.NewReader(out), line: line}
-	s.pid = testutil.Start(t, cmd).PID
+	s := &service{Child: testutil.Start(t, cmd), t: t, in: in, out: bufio.NewReader(out), line: line}
 	s.work(20)
 	return s
 }
@@ -54,14 +51,14 @@ func (s *service) work(times int) {
 // leaks has the service work until the first suspect has a function in its stack.
 func (s *service) leaks(function string) {
 	s.t.Helper()
-	watchProgram(s.t, s.pid).leaks(function, func() { s.work(3) })
+	watchProgram(s.t, s.PID).leaks(function, func() { s.work(3) })
 }
 
 // isSteady has the service work long enough to replace all that it keeps several times. No call
 // site may be a suspect then.
 func (s *service) isSteady() {
 	s.t.Helper()
-	w, rounds := watchProgram(s.t, s.pid), 0
+	w, rounds := watchProgram(s.t, s.PID), 0
 	last := topUntil(s.t, w.tables, func(*suspectLine) bool {
 		s.work(3)
 		rounds++
@@ -153,14 +150,8 @@ func TestSuspectsOfServices(t *testing.T) {
 	})
 	t.Run("java with direct buffers that stay", func(t *testing.T) {
 		t.Parallel()
-		dir := t.TempDir()
-		source := filepath.Join(dir, "Leak.java")
-		if err := os.WriteFile(source, []byte(javaLeak), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command(testutil.Installed(t, "javac"), "-d", dir, source).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		dir, path := sourceIn(t, "Leak.java", javaLeak)
+		compile(t, "javac", "-d", dir, path)
 		startService(t, "", "java", "-Xmx64m", "-XX:MaxDirectMemorySize=1g", "-cp", dir, "Leak").leaks("Unsafe_AllocateMemory0")
 	})
 }
