@@ -121,6 +121,12 @@ soak: need-test-all ## compare traces with what the programs did, with new rando
 	TMPDIR="$$tmp" RTRACE_REQUIRE_BPF=1 SOAK_TIME='$(SOAK_TIME)' SOAK_EVENTS='$(SOAK_EVENTS)' SOAK_SEED='$(SOAK_SEED)' \
 		$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' $(TESTFLAGS) $${exec:+"$$exec"} ./cmd/rtrace-bpf
 
+VERIFY_SCALE ?= 1
+.PHONY: verify-sites
+verify-sites: build ## compare more than ten million allocations of programs with --allocations=paths, as root
+	@.ci/need 'this records python3, sqlite3, redis and node' python3=python3 sqlite3=sqlite3 redis-server=redis-server redis-benchmark=redis-tools node=nodejs c++=g++
+	@if [ "$$(id -u)" = 0 ]; then sudo=; else sudo='sudo -E'; fi; $$sudo .ci/verify-sites '$(CURDIR)/bin/rtrace-bpf' '$(VERIFY_SCALE)'
+
 SOAK_ROUNDS ?= 1000
 SOAK_KILLS ?= 100
 SOAK_LAUNCHES ?= 1000

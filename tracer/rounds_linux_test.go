@@ -39,15 +39,21 @@ func rounds(t *testing.T) int {
 // undisturbed, and nothing of the tracer is left in it, in this process or in the kernel.
 func TestRoundsUnderLoad(t *testing.T) {
 	testutil.NeedBPF(t)
+	roundsUnderLoad(t, plan.WaysReturns)
+}
+
+// roundsUnderLoad is TestRoundsUnderLoad for a way to record allocations.
+func roundsUnderLoad(t *testing.T, ways plan.Ways) {
+	t.Helper()
 	child := testutil.Spawn(t, testutil.Build(t, "churn"), "8")
 	child.Ready()
 	child.Go()
-	oneRound(t, child.PID) // makes what is made only once
+	oneRound(t, child.PID, ways) // makes what is made only once
 	before := ownUse(t)
 	recorded, lost := uint64(0), uint64(0)
 	n := rounds(t)
 	for i := range n {
-		s := oneRound(t, child.PID)
+		s := oneRound(t, child.PID, ways)
 		recorded += s.Calls
 		lost += s.Losses()
 		if t.Failed() {
@@ -73,9 +79,9 @@ func TestRoundsUnderLoad(t *testing.T) {
 }
 
 // oneRound traces a process for some calls and checks that nothing is left afterwards.
-func oneRound(t *testing.T, pid int) record.Stats {
+func oneRound(t *testing.T, pid int, ways plan.Ways) record.Stats {
 	t.Helper()
-	p, err := plan.New(plan.Options{PID: pid, Depth: plan.DefaultDepth, HeapGrowth: true})
+	p, err := plan.New(plan.Options{PID: pid, Depth: plan.DefaultDepth, HeapGrowth: true, Ways: ways})
 	if err != nil {
 		t.Fatal(err)
 	}

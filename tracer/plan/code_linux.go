@@ -23,7 +23,8 @@ type code struct {
 	text     segment // the code segment with the functions
 	bounds   bounds
 	links    links
-	branches []site.Branch // branches that lead into the traced functions
+	direct   *site.Library // the direct branches of text; nil if unread made this
+	branches []site.Branch // those that lead into the traced functions
 	free     uint64        // address of free, 0 if it is not traced
 	paths    struct {      // see pathImage
 		image *pathImage
@@ -59,7 +60,8 @@ func newCode(m *process.Machine, lib *library, number int, functions []Function)
 		return nil, err
 	}
 	c.bias = lib.mapping.Bias(lib.file.Segments())
-	c.branches = site.Branches(m.Arch, c.text.bytes, c.text.base, entries)
+	c.direct = site.NewLibrary(m.Arch, c.text.bytes, c.text.base)
+	c.branches = c.direct.Branches(entries)
 	return c, nil
 }
 
@@ -149,7 +151,7 @@ func (c *code) internal() []Probe {
 	if c.free == 0 || !(strings.HasPrefix(base, "libc.so.") || strings.HasPrefix(base, "libc-2")) {
 		return nil
 	}
-	returns, _ := site.InternalCallers(c.machine.Arch, c.text.bytes, c.text.base, c.free)
+	returns, _ := c.direct.InternalCallers(c.free)
 	if len(returns) > maxInternal {
 		return nil // more than any known glibc has
 	}

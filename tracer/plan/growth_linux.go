@@ -105,7 +105,7 @@ func (s *growthSearch) calls() []growthCall {
 	index := c.tracedFrames()
 	if index == nil {
 		for wrapper := range s.wrappers {
-			returns, _ := site.InternalCallers(c.machine.Arch, c.text.bytes, c.text.base, wrapper)
+			returns, _ := c.direct.InternalCallers(wrapper)
 			for _, next := range returns {
 				all = append(all, growthCall{
 					Branch: site.Branch{From: next - c.machine.Call, To: wrapper, Next: next, Call: true},

@@ -25,8 +25,9 @@ var (
 // pathImage is the code of a file with what package cover needs to know about it.
 type pathImage struct {
 	cover.Image
-	names map[uint64]string // of functions, by address; of several names one in the lists above
-	slots map[uint64]string // names of functions that pointers in the GOT lead to
+	finder *cover.Finder
+	names  map[uint64]string // of functions, by address; of several names one in the lists above
+	slots  map[uint64]string // names of functions that pointers in the GOT lead to
 }
 
 // errFixed is the reason why the functions of a program at a fixed address keep their return
@@ -44,7 +45,7 @@ func readPathImage(c *code) (*pathImage, error) {
 		return nil, errFixed
 	}
 	im := &pathImage{
-		Image: cover.Image{Arch: c.machine.Arch, Code: c.text.bytes, Base: c.text.base},
+		Image: cover.Image{Arch: c.machine.Arch, Code: c.text.bytes, Base: c.text.base, Direct: c.direct},
 		names: map[uint64]string{}, slots: map[uint64]string{},
 	}
 	r := pathReader{pathImage: im, file: f, entered: map[uint64]bool{}, targets: map[uint64]uint64{}}
@@ -63,6 +64,7 @@ func readPathImage(c *code) (*pathImage, error) {
 		return to, ok
 	}
 	im.Callee = im.callee
+	im.finder = cover.NewFinder(&im.Image)
 	return im, nil
 }
 

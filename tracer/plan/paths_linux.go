@@ -85,7 +85,7 @@ func (c *code) findPaths(fn *Function, number int, o *Options) ([]pathSite, erro
 	if fn.row.count != none && !fn.wholeArguments {
 		f.Factors = [2]int{fn.row.size, fn.row.count}
 	}
-	p, err := cover.Find(&im.Image, f, cover.UsualCosts)
+	p, err := im.finder.Find(f, cover.UsualCosts)
 	switch {
 	case err != nil:
 		return nil, err

@@ -33,7 +33,12 @@ func Branches(arch Arch, code []byte, base uint64, entries []uint64) []Branch {
 // address base. So the library itself makes these calls, and they cannot be replaced by another
 // library, unlike calls through the PLT. It finds branches as [Branches] does.
 func InternalCallers(arch Arch, code []byte, base, target uint64) (returns, jumps []uint64) {
-	for _, b := range find(arch, code, base, newTargets([]uint64{target}, 1)) {
+	return callers(find(arch, code, base, newTargets([]uint64{target}, 1)))
+}
+
+// callers divides branches as [InternalCallers] does.
+func callers(all []Branch) (returns, jumps []uint64) {
+	for _, b := range all {
 		if b.Call {
 			returns = append(returns, b.Next)
 		} else {
@@ -47,14 +52,28 @@ func find(arch Arch, code []byte, base uint64, t *targets) []Branch {
 	if len(t.entries) == 0 {
 		return nil
 	}
+	return short(arch, code, base, t, scan(arch, code, base, t))
+}
+
+// scan finds the branches that lead to t, without those of [scanShortX86].
+func scan(arch Arch, code []byte, base uint64, t *targets) []Branch {
 	switch arch {
 	case AMD64, I386:
 		m, _ := machineOf(Options{Arch: arch})
-		return scanShortX86(m.(x86), code, base, t, scanX86(m.(x86), code, base, t))
+		return scanX86(m.(x86), code, base, t)
 	case ARM64:
 		return scanARM64(code, base, t)
 	}
 	return nil
+}
+
+// short appends the branches that scan leaves out to found.
+func short(arch Arch, code []byte, base uint64, t *targets, found []Branch) []Branch {
+	if arch != AMD64 && arch != I386 {
+		return found
+	}
+	m, _ := machineOf(Options{Arch: arch})
+	return scanShortX86(m.(x86), code, base, t, found)
 }
 
 // targets is a set of equally long address ranges.

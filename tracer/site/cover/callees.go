@@ -1,21 +1,22 @@
 package cover
 
 import (
+	"errors"
+
 	"rtrace-bpf/tracer/site"
 )
 
-// callees knows about the functions that are called.
+// callees knows about the functions that are called. Its finder keeps whether a function never
+// returns, and whether it returns its first argument.
 type callees struct {
-	image   *Image
+	*Finder
 	machine machine
-	never   map[numbers]bool // whether a function never returns
-	first   map[uint64]bool  // whether a function returns its first argument
-	inner   bool             // this is for a function that is called
+	inner   bool // this is for a function that is called
 }
 
-func newCallees(im *Image, m machine) *callees {
-	return &callees{image: im, machine: m, never: map[numbers]bool{}, first: map[uint64]bool{}}
-}
+// errNotFirst ends the interpretation of a function that returns something else than its first
+// argument. What is known at an instruction only becomes less, so it is certain at once.
+var errNotFirst = errors.New("it returns something else")
 
 // named returns what the image knows about a function.
 func (c *callees) named(target uint64) (Callee, bool) {
@@ -45,12 +46,15 @@ const maxFirst = 256
 
 // returnsFirst reports whether a small function always returns its first argument.
 func (c *callees) returnsFirst(target uint64) bool {
-	if first, ok := c.first[target]; ok || c.inner {
+	if c.inner {
+		return false
+	}
+	if first, ok := c.first[target]; ok {
 		return first
 	}
 	c.first[target] = false
-	g := newGraph(c.image, c.machine, &Function{Entry: target})
-	g.calls.inner, g.limit = true, maxFirst
+	g := newGraph(&callees{Finder: c.Finder, machine: c.machine, inner: true}, &Function{Entry: target})
+	g.limit = maxFirst
 	if g.run() != nil {
 		return false
 	}
@@ -80,7 +84,7 @@ func (g *graph) shared(target uint64) bool {
 		entry, _, _ := g.image.Bounds(g.function.Entry)
 		return ok && start == entry || g.insns[pc] != nil
 	}
-	returns, jumps := site.InternalCallers(g.image.Arch, g.image.Code, g.image.Base, target)
+	returns, jumps := g.calls.library().InternalCallers(target)
 	if len(returns) > 0 {
 		return true
 	}
@@ -109,7 +113,7 @@ func (g *graph) findOpen() {
 		}
 	}
 	entered := map[uint64]bool{}
-	for _, b := range site.Branches(g.image.Arch, g.image.Code, g.image.Base, starts) {
+	for _, b := range g.calls.library().Branches(starts) {
 		if inside[b.From] || !inside[b.To] || b.To == g.function.Entry {
 			continue
 		}

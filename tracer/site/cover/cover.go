@@ -18,6 +18,9 @@ type Image struct {
 	Code []byte // of the executable segment; only read
 	Base uint64 // virtual address of Code[0]
 
+	// Direct has the branches of Code. If it is nil, they are read when they are needed.
+	Direct *site.Library
+
 	// Bounds returns the part of a function that contains addr, from the unwind tables or the
 	// symbols. If it is nil or returns false, nothing is known about it.
 	Bounds func(addr uint64) (start, end uint64, ok bool)
@@ -56,7 +59,7 @@ type Costs struct {
 	Step int
 }
 
-// UsualCosts holds for KVM.
+// UsualCosts holds for KVM. The plans of glibc are the same with those of other machines.
 var UsualCosts = Costs{Break: 100, Return: 55, Step: 3500}
 
 // Role is what a hit of a site means.
@@ -143,19 +146,49 @@ func (e *Unproved) Error() string {
 
 // Find returns the cheapest plan for f. If there is none, the error is an [Unproved].
 func Find(im *Image, f Function, costs Costs) (*Plan, error) {
-	plan, err := find(im, &f, costs)
+	return NewFinder(im).Find(f, costs)
+}
+
+// Finder finds plans for several functions of one image. What it found out about the code for one
+// of them it uses for the others, so the code must not change.
+type Finder struct {
+	image *Image
+	never map[numbers]bool // see callees
+	first map[uint64]bool
+	read  *site.Library // if the image has no branches
+}
+
+// NewFinder returns a finder for functions of im.
+func NewFinder(im *Image) *Finder {
+	return &Finder{image: im, never: map[numbers]bool{}, first: map[uint64]bool{}}
+}
+
+// library returns the branches of the code.
+func (d *Finder) library() *site.Library {
+	if d.image.Direct != nil {
+		return d.image.Direct
+	}
+	if d.read == nil {
+		d.read = site.NewLibrary(d.image.Arch, d.image.Code, d.image.Base)
+	}
+	return d.read
+}
+
+// Find returns the cheapest plan for f. If there is none, the error is an [Unproved].
+func (d *Finder) Find(f Function, costs Costs) (*Plan, error) {
+	plan, err := d.find(&f, costs)
 	if err != nil {
 		return nil, fmt.Errorf("cover %s: %w", f.Name, err)
 	}
 	return plan, nil
 }
 
-func find(im *Image, f *Function, costs Costs) (*Plan, error) {
-	m, err := machineOf(im.Arch)
+func (d *Finder) find(f *Function, costs Costs) (*Plan, error) {
+	m, err := machineOf(d.image.Arch)
 	if err != nil {
 		return nil, err
 	}
-	g, err := interpret(im, m, f)
+	g, err := d.interpret(m, f)
 	if err != nil {
 		return nil, err
 	}

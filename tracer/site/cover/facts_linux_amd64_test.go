@@ -61,7 +61,7 @@ func stepFacts(t *testing.T, l *library, c command, f Function, mask int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := interpret(&l.Image, m, &f)
+	g, err := NewFinder(&l.Image).interpret(m, &f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,11 +70,12 @@ type graph struct {
 	open     map[uint64]bool // instructions that are reached from outside of the function
 	queue    []*node
 	queued   map[*node]bool
+	after    state // scratch of follow
 }
 
 // interpret builds the graph of f.
-func interpret(im *Image, m machine, f *Function) (*graph, error) {
-	g := newGraph(im, m, f)
+func (d *Finder) interpret(m machine, f *Function) (*graph, error) {
+	g := newGraph(&callees{Finder: d, machine: m}, f)
 	// The first round finds out which locations matter for what the function returns.
 	if err := g.run(); err != nil {
 		return nil, err
@@ -91,10 +92,10 @@ func interpret(im *Image, m machine, f *Function) (*graph, error) {
 	return g, nil
 }
 
-func newGraph(im *Image, m machine, f *Function) *graph {
+func newGraph(c *callees, f *Function) *graph {
 	return &graph{
-		image: im, machine: m, function: f, limit: maxInsns,
-		insns: map[uint64]*insn{}, calls: newCallees(im, m), tails: map[uint64]bool{},
+		image: c.image, machine: c.machine, function: f, limit: maxInsns,
+		insns: map[uint64]*insn{}, calls: c, tails: map[uint64]bool{},
 	}
 }
 
@@ -192,9 +193,10 @@ func (g *graph) unproved(pc uint64, reason string) error {
 // follow applies the instruction of n and reaches the nodes after it. If link is set, the nodes
 // are all there, and follow adds the edges.
 func (g *graph) follow(n *node, link bool) error {
-	s := n.state
+	s := &g.after
+	*s = n.state
 	from := identity()
-	st := step{state: &s, machine: g.machine, factors: g.function.Factors, from: from, pc: int64(n.pc)}
+	st := step{state: s, machine: g.machine, factors: g.function.Factors, from: from, pc: int64(n.pc)}
 	if reason := st.apply(n.insn); reason != "" {
 		return g.unproved(n.pc, reason)
 	}
@@ -207,26 +209,29 @@ func (g *graph) follow(n *node, link bool) error {
 			return g.unproved(n.pc, "it returns with another stack pointer")
 		}
 		n.end = returns
+		if g.calls.inner && s.vals[g.machine.result()] != (value{kind: argument}) {
+			return errNotFirst
+		}
 		return nil
 	case halt:
 		n.end = stops
 		return nil
 	case indirect:
-		return w.indirect(&s)
+		return w.indirect(s)
 	case jump:
-		return w.jump(n.insn.target, &s)
+		return w.jump(n.insn.target, s)
 	case call:
-		c := g.calls.about(n.insn.target, &s)
+		c := g.calls.about(n.insn.target, s)
 		if c.NoReturn {
 			n.end = stops
 			return nil
 		}
 		st.called(c)
-		return w.to(after, &s, false)
+		return w.to(after, s, false)
 	case branch:
-		return w.branch(after, &s)
+		return w.branch(after, s)
 	}
-	return w.to(after, &s, false)
+	return w.to(after, s, false)
 }
 
 // walk adds the edges of a node.

@@ -33,7 +33,7 @@ func newMutable(t *testing.T, l *library, f Function, seed uint64) *mutable {
 	}
 	from := max(l.Base, f.Entry-nearby)
 	to := min(l.Base+uint64(len(l.Code)), f.Entry+nearby)
-	known := newCallees(&l.Image, m)
+	known := &callees{Finder: NewFinder(&l.Image), machine: m}
 	memo := map[uint64]Callee{}
 	x := &mutable{Function: f, image: l.Image, random: rand.New(rand.NewPCG(seed, 1))}
 	x.image.Base, x.image.Code = from, slices.Clone(l.Code[from-l.Base:to-l.Base])
@@ -68,7 +68,7 @@ func newMutable(t *testing.T, l *library, f Function, seed uint64) *mutable {
 		c := x.calls(addr)
 		return c, c != Callee{}
 	}
-	g, err := interpret(&x.image, m, &f)
+	g, err := NewFinder(&x.image).interpret(m, &f)
 	if err != nil {
 		t.Fatal(err)
 	}
