@@ -62,7 +62,10 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	if err := o.names.check(); err != nil {
 		return err
 	}
-	if len(args) == 2 {
+	switch {
+	case len(args) > 2:
+		return cli.Usagef("two traces at most, not %d", len(args))
+	case len(args) == 2:
 		return o.compare(ctx, s, args)
 	}
 	file, err := oneFile(s, args)
