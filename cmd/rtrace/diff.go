@@ -72,17 +72,9 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	case !two && o.window.from == "" && o.window.to == "":
 		return cli.WithHint(cli.Usagef("a trace must be compared with something"), "name a second trace, or moments with --from and --to")
 	case two:
-		err = r.read(ctx, s, args[:1], r.before)
-		if isIncomplete(err) {
-			// Errors of the first one are reported, too.
-			if e := r.read(ctx, s, args[1:], r.after); err == nil || !isIncomplete(e) {
-				err = e
-			} else if e != nil {
-				warner(s.Err, "diff")(e)
-			}
-		}
+		err = r.two(ctx, s, "diff", args)
 	default:
-		err = r.read(ctx, s, args, r.both)
+		err = r.read(ctx, s, "diff", args, r.both)
 	}
 	if !isIncomplete(err) {
 		return err
@@ -93,8 +85,25 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	return err
 }
 
+// two reads both traces for a command.
+func (r *diffReport) two(ctx context.Context, s cli.Streams, command string, args []string) error {
+	err := r.read(ctx, s, command, args[:1], r.before)
+	if !isIncomplete(err) {
+		return err
+	}
+	// Errors of the first one are reported, too.
+	e := r.read(ctx, s, command, args[1:], r.after)
+	if err == nil || !isIncomplete(e) {
+		return e
+	}
+	if e != nil {
+		warner(s.Err, command)(e)
+	}
+	return err
+}
+
 // read sums up a trace and passes the result to add.
-func (r *diffReport) read(ctx context.Context, s cli.Streams, args []string, add func(*tally)) error {
+func (r *diffReport) read(ctx context.Context, s cli.Streams, command string, args []string, add func(*tally)) error {
 	o := r.options
 	file, err := oneFile(s, args)
 	if err != nil {
@@ -102,10 +111,10 @@ func (r *diffReport) read(ctx context.Context, s cli.Streams, args []string, add
 	}
 	var t *tally
 	read := func(in *input) (err error) {
-		t, err = o.tally(ctx, in, tallyOptions{file: file, all: true, relative: true, warn: warner(s.Err, "diff")})
+		t, err = o.tally(ctx, in, tallyOptions{file: file, all: true, relative: true, warn: warner(s.Err, command)})
 		return err
 	}
-	return o.in.examine(ctx, s, "diff", args, read, func(*input) error {
+	return o.in.examine(ctx, s, command, args, read, func(*input) error {
 		add(t)
 		return nil
 	})

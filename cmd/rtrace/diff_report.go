@@ -22,12 +22,14 @@ type diffReport struct {
 	unknown [2]live.Amount // unknown blocks, before and after
 	lasted  [2]int64       // ns from the first call to the compared moment; 0 if not known
 	moments bool           // both moments are of one trace
+	byName  bool           // lines do not count, so that traces of two versions of a program match
 	running bool           // a recording freed earlier blocks: the process was running
 }
 
 // diffRow is a group, or all groups, before and after.
 type diffRow struct {
 	texts         []string
+	frames        []sites.Frame // with --by stack
 	identity      groupIdentity
 	before, after live.Amount
 }
@@ -93,13 +95,16 @@ func (r *diffReport) row(t *tally, n int) *diffRow {
 			if f.Module != "" {
 				f.Module = "/" + path.Base(f.Module)
 			}
+			if r.byName {
+				f.ToFunction()
+			}
 			fmt.Fprintln(&whole, f.Address(), f)
 		}
 		key = whole.String()
 	}
 	d := r.rows[key]
 	if d == nil {
-		d = &diffRow{texts: texts, identity: t.identity(g)}
+		d = &diffRow{texts: texts, frames: g.Frames, identity: t.identity(g)}
 		r.rows[key] = d
 	}
 	return d

@@ -20,7 +20,7 @@ func reportCommand() command {
 		name: "report",
 		page: cli.Page{
 			Summary:  "write a page about a trace: suspects, curves, flame graph, sizes",
-			Synopsis: []string{"[flags] -o OUT.html [FILE]"},
+			Synopsis: []string{"[flags] -o OUT.html [FILE]", "[flags] -o OUT.html BEFORE AFTER"},
 			About: "Writes an HTML page that needs no other file and no network. First it shows the call sites whose blocks pile up, with the verdicts of rtrace leaks, and how " +
 				"the resident memory grew; then how the trace was made and what is missing from it; live bytes over time, with " +
 				"the peak, pauses and losses; rates; the memory of the process; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
@@ -30,11 +30,14 @@ func reportCommand() command {
 				"All processes of a trace are added up, and each type of resource has its own section; the page opens on the largest. The blocks that are still live are those that rtrace leaks " +
 				"prints. Stacks get names from the mapped files, if these still exist and are the ones that were traced. If the files have debugging information, " +
 				"stacks also get source lines and inlined functions, which are marked.\n\n" +
+				"With two traces, the page shows what differs between them: a flame graph in which boxes are coloured by growth, and tables of the functions and stacks " +
+				"that changed. It compares live blocks of memory at the end of each trace, as rtrace diff --by stack does, but ignores lines.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
 				"stacks.",
 			Lists: []cli.List{countList},
 			Examples: []cli.Example{
 				{Does: "show what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
+				{Does: "show what a change of the program made larger", Command: "rtrace report -o growth.html before.trace after.trace"},
 				{Does: "do not use the files of this machine, because the trace is from another one", Command: "rtrace report --no-resolve -o report.html other.rtrace"},
 			},
 		},
@@ -58,6 +61,12 @@ type reportOptions struct {
 func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (err error) {
 	if err := o.names.check(); err != nil {
 		return err
+	}
+	switch {
+	case len(args) > 2:
+		return cli.Usagef("two traces at most, not %d", len(args))
+	case len(args) == 2:
+		return o.compare(ctx, s, args)
 	}
 	file, err := oneFile(s, args)
 	if err != nil {
