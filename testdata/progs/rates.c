@@ -50,7 +50,8 @@ int main(int argc, char **argv)
 			usleep((useconds_t)pause);
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	printf("{\"malloc\":%lu,\"calloc\":%lu,\"realloc\":%lu,\"free\":%lu,\"cpu_ns\":%lu}\n", mallocs, callocs, reallocs,
-	       mallocs + callocs + reallocs, (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec);
+	printf("{\"malloc\":%lu,\"calloc\":%lu,\"realloc\":%lu,\"free\":%lu,\"cpu_ns\":%lu}\n",
+	       mallocs, callocs, reallocs, mallocs + callocs + reallocs,
+	       (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec);
 	return 0;
 }
