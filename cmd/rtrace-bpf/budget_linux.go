@@ -57,7 +57,7 @@ func (l *limitFlags) checkBudget(c *config) error {
 	case l.maxRate > 0:
 		return errors.New(why + "--max-rate pauses in another way: name one of them")
 	case c.dotnet.on:
-		return errors.New(why + "--dotnet has events of the whole time: name one of them")
+		return errors.New(why + "--dotnet records without them: name one of the two")
 	case c.allocators.minSize > 0:
 		return errors.New(why + "--min-size needs to know all live blocks: name one of them")
 	case c.allocators.heapGrowth, c.allocators.heapInfo:

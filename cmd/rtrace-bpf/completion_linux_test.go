@@ -95,7 +95,7 @@ func TestOffers(t *testing.T) {
 	nothing := map[string]bool{ // only the user knows the value
 		"duration": true, "min-size": true, "resource": true, "symbol": true, "dotnet-events": true, "depth": true, "verify-unwind": true, "verify-sites": true, "mtrc-words": true,
 		"swap-sample": true, "function": true, "fbi": true, "swap-system": true, "nettrace-version": true, "postproc": true, "attach": true, "ring-size": true,
-		"max-rate": true, "max-size": true, "interval": true, "filter": true, "count": true, "rows": true, "max-processes": true, "verbose": true,
+		"max-rate": true, "budget": true, "max-size": true, "interval": true, "filter": true, "count": true, "rows": true, "max-processes": true, "verbose": true,
 		"watch": true, "max-walk": true, "snapshot": true,
 	}
 	for _, page := range pages() {

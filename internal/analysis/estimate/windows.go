@@ -188,7 +188,12 @@ func (w *Windows) Cost() *trace.Cost { return w.cost }
 const leastCovered = 0.9
 
 // partial reports whether windows stand for a part of the recording only, as if there was no
-// time or budget for more of them.
+// time or budget for more of them. If all windows stand for themselves, a time for which another
+// one was planned had none.
 func (w *Windows) partial() bool {
-	return float64(w.Summary().Covered) < leastCovered*float64(w.last-w.begun)
+	covered := w.Summary().Covered
+	if w.sampled == 0 {
+		covered = min(covered, w.open)
+	}
+	return float64(covered) < leastCovered*float64(w.last-w.begun)
 }
