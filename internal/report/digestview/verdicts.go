@@ -8,6 +8,7 @@ import (
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/trend"
 	"rtrace-bpf/internal/report/figure"
+	"rtrace-bpf/internal/report/shortname"
 	"rtrace-bpf/internal/report/svg"
 	"rtrace-bpf/internal/report/verdict"
 )
@@ -41,11 +42,7 @@ func verdictSection(v *Verdicts, g *rss.Growth) string {
 	if len(v.Suspects) == 0 {
 		b.WriteString("<p class=\"words\">" + svg.Escape(sentence(v.Observed.None())) + "</p>\n")
 	} else {
-		b.WriteString("<ol class=\"suspects\">\n")
-		for i := range v.Suspects {
-			b.WriteString(suspectItem(&v.Suspects[i], i == 0))
-		}
-		b.WriteString("</ol>\n<p class=\"muted\">A suspect is not a proven leak: the program may free the blocks after the recording.</p>\n")
+		b.WriteString(suspectLists(v.Suspects) + "<p class=\"muted\">A suspect is not a proven leak: the program may free the blocks after the recording.</p>\n")
 	}
 	for _, text := range v.Observed.Doubts() {
 		b.WriteString("<p class=\"warn\">" + svg.Escape(sentence(text)) + "</p>\n")
@@ -53,6 +50,35 @@ func verdictSection(v *Verdicts, g *rss.Growth) string {
 	b.WriteString(growthList(g))
 	b.WriteString(steadyTable(v))
 	b.WriteString("</section>\n")
+	return b.String()
+}
+
+// firstSuspects is the number of suspects that are not folded away.
+const firstSuspects = 3
+
+// suspectLists returns the items of suspects: the first ones, and the others folded away.
+func suspectLists(all []Site) string {
+	var b strings.Builder
+	items := func(from, to int) {
+		fmt.Fprintf(&b, "<ol class=\"suspects\" start=\"%d\">\n", from+1)
+		for i := from; i < to; i++ {
+			b.WriteString(suspectItem(&all[i], i == 0))
+		}
+		b.WriteString("</ol>\n")
+	}
+	if len(all) <= firstSuspects+1 { // a line for one more would save nothing
+		items(0, len(all))
+		return b.String()
+	}
+	items(0, firstSuspects)
+	var bytes uint64
+	for i := firstSuspects; i < len(all); i++ {
+		bytes += all[i].Trend.Live.Bytes
+	}
+	fmt.Fprintf(&b, "<details class=\"others\"><summary>%s</summary>\n",
+		svg.Escape(fmt.Sprintf("%s, %s live now", plural(uint64(len(all)-firstSuspects), "more suspect"), figure.Bytes(bytes))))
+	items(firstSuspects, len(all))
+	b.WriteString("</details>\n")
 	return b.String()
 }
 
@@ -80,14 +106,18 @@ func stackDetails(s *Site, open bool) string {
 	return "<details" + attribute + "><summary>Stack</summary>" + frameList(s.Frames) + "</details>"
 }
 
-// siteName returns the name of a site as HTML. The direction of its text does
-// not affect what surrounds it.
+// siteName returns the name of a site as HTML, shortened, with the whole name as its title. The
+// direction of its text does not affect what surrounds it.
 func siteName(s *Site) string {
-	name := s.Name
+	prefix, title := "", ""
 	if s.Type != "" {
-		name = s.Type + ": " + name
+		prefix = s.Type + ": "
 	}
-	text := "<bdi class=\"mono site\">" + escaped(name) + "</bdi>"
+	short := shortname.Of(s.Name)
+	if short != s.Name {
+		title = " title=\"" + escaped(s.Name) + "\""
+	}
+	text := "<bdi class=\"mono site\"" + title + ">" + escaped(prefix+short) + "</bdi>"
 	if s.Where != "" {
 		text += " <bdi class=\"muted\">" + escaped(s.Where) + "</bdi>"
 	}

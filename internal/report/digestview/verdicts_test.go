@@ -64,6 +64,26 @@ func TestVerdictsLead(t *testing.T) {
 	}
 }
 
+// A program with many suspects shows three of them; the others are folded away, in their order and
+// with their sum. One more than three is shown. Names are short, and whole as titles.
+func TestManySuspectsAreFolded(t *testing.T) {
+	r := newWorld(300).result()
+	v := someVerdicts()
+	one := v.Suspects[0]
+	one.Name, one.Where = "void std::vector<int, std::allocator<int> >::push_back(int const&)", ""
+	v.Suspects = []Site{one, one, one, one}
+	if page := pageWith(t, r, v); strings.Contains(page, "more suspect") || strings.Count(page, "Growing 28 blocks/s") != 4 {
+		t.Error("four suspects are not four items")
+	}
+	v.Suspects = append(v.Suspects, one)
+	page := pageWith(t, r, v)
+	inOrder(t, page, `<ol class="suspects" start="1">`, `title="void std::vector&lt;int, std::allocator&lt;int&gt; &gt;::push_back(int const&amp;)">std::vector&lt;int&gt;::push_back(int const&amp;)<`,
+		`<details class="others"><summary>2 more suspects, 2 MiB live now</summary>`, `<ol class="suspects" start="4">`, "Growing 28 blocks/s", "</details>", "A suspect is not a proven leak")
+	if head, _, _ := strings.Cut(page, "more suspects"); strings.Count(head, "Growing 28 blocks/s") != 3 {
+		t.Error("not three suspects before the others")
+	}
+}
+
 // Without suspects the page prints that there are none, or why that is not known.
 func TestVerdictsWithoutSuspects(t *testing.T) {
 	r := newWorld(300).result()
