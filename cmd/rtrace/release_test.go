@@ -103,7 +103,7 @@ func TestBashCompletion(t *testing.T) {
 		{[]string{"rtrace", "leaks", "--by", "fun"}, []string{"function"}},
 		{[]string{"rtrace", "leaks", "--by", "=", "m"}, []string{"module"}},
 		{[]string{"rtrace", "leaks", "--by=m"}, []string{"module"}},
-		{[]string{"rtrace", "convert", "-f", ""}, []string{"sprtrace", "text", "jsonl", "mtrc", "swap", "nettrace", "pprof", "folded", "speedscope", "dhat", "heaptrack"}},
+		{[]string{"rtrace", "convert", "-f", ""}, []string{"sprtrace", "text", "jsonl", "mtrc", "swap", "nettrace", "pprof", "folded", "speedscope", "dhat", "heaptrack", "parquet"}},
 		{[]string{"rtrace-convert", "--labels", "thread,f"}, []string{"thread,function"}},
 		{[]string{"rtrace", "leaks", "--top", ""}, []string{""}},
 		{[]string{"rtrace", "mptrace", "--legacy", "a"}, []string{"a trace"}},

@@ -84,7 +84,7 @@ func TestMistakes(t *testing.T) {
 		"leaks --min-size 4Q " + trace: "rtrace leaks: --min-size 4Q: not a size; write bytes such as 4096, or a number with K, M or G such as 8M",
 		"leaks --top -1 " + trace:      "rtrace leaks: --top -1: the number is too small; write one from 0 on",
 		"leaks -top 1 " + trace:        "rtrace leaks: unknown flag -top; did you mean --top?",
-		"convert -f jsnl " + trace:     "rtrace convert: -f jsnl: not one of sprtrace, text, jsonl, mtrc, swap, nettrace, pprof, folded, speedscope, dhat, heaptrack; did you mean -f jsonl?",
+		"convert -f jsnl " + trace:     "rtrace convert: -f jsnl: not one of sprtrace, text, jsonl, mtrc, swap, nettrace, pprof, folded, speedscope, dhat, heaptrack, parquet; did you mean -f jsonl?",
 		"timeline --width 5 " + trace:  "rtrace timeline: --width 5: the number is too small; write one from 480 to 16384",
 		"timeline --in":                "rtrace timeline: --in: the value is missing; write --in FILE",
 	} {
