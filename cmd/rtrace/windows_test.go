@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,36 +11,41 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// windowed is a trace of a busy process, with three windows. Half of the time in windows goes
-// into probes.
-const windowed = `{"format":"rtrace-jsonl","version":1}
+// windowed returns a trace of a busy process, with six windows. Half of the time in windows goes
+// into probes. The first window has two calls, the others have one.
+func windowed() string {
+	const second = 1_000_000_000
+	var b strings.Builder
+	b.WriteString(`{"format":"rtrace-jsonl","version":1}
 {"kind":"header","pid":7,"clock":"monotonic"}
 {"kind":"process","pid":7,"name":"busy"}
 {"kind":"resource","pid":7,"id":1,"type":"memory"}
-{"kind":"window","time":1000000000,"pid":7,"weight":100,"until":1010000000,"stretch":1000000000,"doubt":100000}
-{"kind":"call","time":1000000001,"pid":7,"tid":7,"seq":1,"op":"alloc","function":"malloc","resource":1,"id":"0x4096","size":10}
-{"kind":"call","time":1000000002,"pid":7,"tid":7,"seq":2,"op":"alloc","function":"malloc","resource":1,"id":"0x8192","size":10}
-{"kind":"window","time":1010000000,"pid":7,"used":10000000,"added":5000000}
-{"kind":"window","time":2000000000,"pid":7,"weight":100,"until":2010000000,"stretch":1000000000,"used":1000000000,"added":5000000,"doubt":100000}
-{"kind":"call","time":2000000001,"pid":7,"tid":7,"seq":3,"op":"alloc","function":"malloc","resource":1,"id":"0x12288","size":10}
-{"kind":"window","time":2010000000,"pid":7,"used":1010000000,"added":10000000}
-{"kind":"window","time":3000000000,"pid":7,"weight":100,"until":3010000000,"stretch":1000000000,"used":2000000000,"added":10000000,"doubt":100000}
-{"kind":"call","time":3000000001,"pid":7,"tid":7,"seq":4,"op":"alloc","function":"malloc","resource":1,"id":"0x16384","size":10}
-{"kind":"window","time":3010000000,"pid":7,"used":2010000000,"added":15000000}
-{"kind":"cost","time":4000000000,"pid":7,"used":3000000000,"added":15000000,"tracer":1,"budget":10000,"worst":5000,"covered":3000000000,"longest":10000000}
-{"kind":"end","time":4000000000,"pid":7}
-`
+`)
+	calls := 0
+	for n := 1; n <= 6; n++ {
+		from, used, added := n*second, (n-1)*second, (n-1)*5_000_000
+		fmt.Fprintf(&b, `{"kind":"window","time":%d,"pid":7,"weight":100,"until":%d,"stretch":%d,"used":%d,"added":%d,"doubt":100000}`+"\n", from, from+10_000_000, second, used, added)
+		for ; calls <= n; calls++ {
+			fmt.Fprintf(&b, `{"kind":"call","time":%d,"pid":7,"tid":7,"seq":%d,"op":"alloc","function":"malloc","resource":1,"id":"%#x","size":10}`+"\n", from+1+calls, calls+1, (calls+1)<<12)
+		}
+		fmt.Fprintf(&b, `{"kind":"window","time":%d,"pid":7,"used":%d,"added":%d}`+"\n", from+10_000_000, used+10_000_000, added+5_000_000)
+	}
+	b.WriteString(`{"kind":"cost","time":7000000000,"pid":7,"used":6000000000,"added":30000000,"tracer":1,"budget":10000,"worst":5000,"covered":6000000000,"longest":10000000}
+{"kind":"end","time":7000000000,"pid":7}
+`)
+	return b.String()
+}
 
 func windowedTrace(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace")
-	if err := os.WriteFile(path, []byte(windowed), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(windowed()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// Four calls with the weight 100 in windows of which probes take the half are 800 calls.
+// Seven calls with the weight 100 in windows of which probes take the half are 1,400 calls.
 func TestInfoOfWindows(t *testing.T) {
 	path := windowedTrace(t)
 	code, out, stderr := try(cli.Streams{}, "info", "--json", path)
@@ -51,14 +57,14 @@ func TestInfoOfWindows(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b := got.Budget
-	if e := b.Calls; e.Value != 800 || e.Low >= 700 || e.High <= 900 || e.AtLeast || b.Bytes.Value != 8000 || b.Windows != 3 {
+	if e := b.Calls; e.Value != 1400 || e.Low >= 1200 || e.High <= 1600 || e.AtLeast || b.Bytes.Value != 14000 || b.Windows != 6 {
 		t.Errorf("%+v", b)
 	}
 	if len(b.Functions) != 1 || b.Functions[0].Calls != b.Calls {
 		t.Errorf("functions: %+v", b.Functions)
 	}
 	_, out, _ = try(cli.Streams{}, "info", path)
-	for _, want := range []string{"malloc: 800 ", "0.50 % of the process's CPU time with a budget of 1.00 %", "not known, since windows miss frees"} {
+	for _, want := range []string{"malloc: 1,400 ", "0.50 % of the process's CPU time with a budget of 1.00 %", "not known, since windows miss frees"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -77,7 +83,7 @@ func TestWindowsAreRefused(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, %s", view, code, stderr, out)
 		}
 	}
-	if code, out, stderr := try(cli.Streams{}, "convert", "-f", "jsonl", path); code != cli.OK || strings.Count(out, `"kind":"window"`) != 6 {
+	if code, out, stderr := try(cli.Streams{}, "convert", "-f", "jsonl", path); code != cli.OK || strings.Count(out, `"kind":"window"`) != 12 {
 		t.Errorf("convert -f jsonl: exit code %d, %s, %s", code, stderr, out)
 	}
 }

@@ -18,6 +18,7 @@ import "math"
 // Sum is a sum over calls. The zero value is an empty sum. All methods of a Sum take the
 // Windows of the same trace.
 type Sum struct {
+	seen   float64 // of all windows, as recorded
 	exact  float64 // of windows that stand for themselves
 	within value   // of the window in which it was last added to
 	at     int     // the number of that window among all; 0 for none
@@ -31,6 +32,9 @@ type Sum struct {
 // Add adds x for a call after the records that were observed.
 func (s *Sum) Add(w *Windows, x float64) {
 	weight := float64(w.Weight())
+	if weight > 0 {
+		s.seen += x
+	}
 	switch {
 	case !w.any:
 		s.exact += x
@@ -72,15 +76,19 @@ type Estimate struct {
 	Error float64 `json:"error"` // standard error; 0 if the value is exact
 	Low   float64 `json:"low"`   // the interval that contains the true value with 95 %
 	High  float64 `json:"high"`
-	// AtLeast means that only Low is known: windows stand for a part of the recording, or the
-	// process hardly used time for itself in them, so that it is not known how far probes
-	// slowed it down.
+	// AtLeast means that only Low is known: there were too few windows to see how much they
+	// differ, or they stand for a part of the recording, or the process hardly used time for
+	// itself in them, so that it is not known how far probes slowed it down.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
 // mostFactor is how many times as large as the lower bound the upper one may be because the
 // cost of a hit is not known exactly. Beyond it, there is no upper bound.
 const mostFactor = 4
+
+// leastWindows is how many windows must stand for more than themselves, at least, if what they
+// differ by is to show the error. With fewer, what was recorded is the lower bound.
+const leastWindows = 5
 
 // Estimate returns the sum and its error.
 func (s *Sum) Estimate(w *Windows) Estimate {
@@ -108,6 +116,9 @@ func (s *Sum) Estimate(w *Windows) Estimate {
 	most := x.total.plain + w.delay(w.doubt)*x.high
 	e.Low, e.High = e.Low+low*least/sum, e.High+high*most/sum
 	e.AtLeast = most > mostFactor*least || w.partial()
+	if w.sampled < leastWindows {
+		e.Low, e.AtLeast = x.seen, true
+	}
 	return e
 }
 
