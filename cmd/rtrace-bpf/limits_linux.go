@@ -32,7 +32,7 @@ const leastMaxSize flags.Size = 2 << 20
 func (l *limitFlags) declare(f *pflag.FlagSet) {
 	f.Var((*flags.Duration)(&l.duration), "duration", "end after `TIME`, such as 10s or 5m, counted from when the probes are attached and the output is open (default: at Ctrl-C or when the processes end)")
 	f.Var(&l.maxRate, "max-rate", "record at most `N` calls a second of each process, on average (suffixes k, M): at a higher rate, recording pauses and the probes are removed for a second or longer; the trace contains the times of pauses")
-	f.Var(&l.budget, "budget", "add at most `PERCENT` to the CPU time of each process, on average over 10 seconds, as 1%: it is recorded in short windows, with no probe in it between them; what comes out are estimates with their errors, and no live blocks")
+	f.Var(&l.budget, "budget", "add about `PERCENT` to the CPU time of each process at most, on average over 10 seconds, as 1%: it is recorded in short windows, with no probe in it between them; the first one opens at once, whatever it costs; what comes out are estimates with their errors, and no live blocks")
 	f.Var(&l.maxSize, "max-size", "end the recording of a process before its trace and the files that belong to it exceed `BYTES` (suffixes K, M, G); for mtrc in a file, the limit is for the data that is kept until the trace is written")
 	f.BoolVar(&l.strict, "strict", false, "end at the first lost event, with exit status 1")
 	f.BoolVar(&l.startPaused, "start-paused", false, "start with tracing switched off")
