@@ -59,7 +59,7 @@ func TestComparison(t *testing.T) {
 		compared(live.Amount{Blocks: 2, Bytes: 64}, live.Amount{Blocks: 1, Bytes: 32}, "session", "setup", "main"),
 	}}
 	p := openComparison(t, c, 1200)
-	for id, want := range map[string]string{"before": "3.29 KiB", "after": "7.06 KiB", "change": "+3.77 KiB", "grown": "3.91 KiB", "shrunk": "132 B"} {
+	for id, want := range map[string]string{"before": "3.29 KiB", "after": "7.06 KiB", "change": "+3.78 KiB", "grown": "3.91 KiB", "shrunk": "132 B"} {
 		if got := p.Text("#card-" + id + " .big"); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
