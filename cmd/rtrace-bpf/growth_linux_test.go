@@ -12,6 +12,16 @@ import (
 	"rtrace-bpf/trace"
 )
 
+// rssOf returns the resident memory of a process, as smaps_rollup has it.
+func rssOf(t *testing.T, pid int) uint64 {
+	t.Helper()
+	total, err := resident.Total(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total.Resident
+}
+
 // residentBytes returns the bytes that a trace has as resident at its end. The test fails unless
 // the trace has blocks of resident memory alone, and none twice.
 func residentBytes(t *testing.T, records []*trace.Record) (sum uint64) {
@@ -45,24 +55,18 @@ func TestGrowth(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "faults"))
 	child.Ready()
-	before, err := resident.Total(child.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := rssOf(t, child.PID)
 	r := start(t, child, "-e", "growth")
 	child.Go()
 	child.Ready()
-	after, err := resident.Total(child.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := rssOf(t, child.PID)
 	r.Signal(syscall.SIGINT)
 	r.ends(cli.OK)
 	child.Go()
 	child.Succeed()
 	sum := residentBytes(t, r.trace())
 	// A few pages of the program were there before, and are gone, or have a probe.
-	if growth := after.Resident - before.Resident; sum+1<<16 < growth || sum > growth+1<<16 {
+	if growth := after - before; sum+1<<16 < growth || sum > growth+1<<16 {
 		t.Errorf("the trace has %d bytes, RSS grew by %d", sum, growth)
 	}
 	if !regexp.MustCompile(`growth: \+\S+ \S+ = \S+ \S+ attributed \+ \S+ \S+ unattributed`).Match(r.Stderr()) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/linux/resident"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
@@ -81,17 +80,14 @@ func TestGrowthOfExec(t *testing.T) {
 	child.Ready()
 	child.Go()
 	child.Ready()
-	after, err := resident.Total(child.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := rssOf(t, child.PID)
 	r.Signal(syscall.SIGINT)
 	r.ends(cli.OK)
 	child.Go()
 	child.Succeed()
 	records := r.trace()
 	sum, stackless := residentBytes(t, records), residentBytes(t, withoutStack(records))
-	if sum > after.Resident || sum+sum/20 < after.Resident || stackless*20 > sum {
-		t.Errorf("the trace has %d bytes, %d without a stack; RSS is %d\n%s", sum, stackless, after.Resident, r.Stderr())
+	if sum > after || sum+sum/20 < after || stackless*20 > sum {
+		t.Errorf("the trace has %d bytes, %d without a stack; RSS is %d\n%s", sum, stackless, after, r.Stderr())
 	}
 }

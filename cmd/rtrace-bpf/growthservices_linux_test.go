@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"rtrace-bpf/internal/cli"
-	"rtrace-bpf/internal/linux/resident"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
 )
@@ -89,17 +88,10 @@ func compile(t *testing.T, program string, args ...string) {
 // it, must be in the trace, and at least 95 % of that with a stack.
 func (s *service) growsBy(work int) {
 	s.t.Helper()
-	usage := func() uint64 {
-		total, err := resident.Total(s.PID)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		return total.Resident
-	}
 	r := start(s.t, s.Child, "-e", "growth", "-o", "trace")
-	before := usage()
+	before := rssOf(s.t, s.PID)
 	s.work(work)
-	after := usage()
+	after := rssOf(s.t, s.PID)
 	r.Signal(syscall.SIGINT)
 	r.ends(cli.OK)
 	records := load(s.t, filepath.Join(r.dir, "trace"))

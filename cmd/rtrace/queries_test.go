@@ -43,7 +43,7 @@ func duckDB(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node_modules/@duckdb/node-api")); err != nil {
-		t.Skip("SKIPPED-NETWORK: DuckDB is missing; make need-duckdb installs it")
+		t.Fatalf("DuckDB is not installed (make need-duckdb installs it): %v", err)
 	}
 	return dir
 }

@@ -8,10 +8,10 @@ import (
 
 // block is what is kept of a block until it ends.
 type block struct {
-	call, since, address, size, stack, weight int64
-	pid, tid                                  int32
-	function, resource                        uint32 // numbers of texts; 0 for a block that is not in use
-	timed                                     bool
+	call, since, address, size, stack int64
+	pid, tid                          int32
+	function, resource                uint32 // numbers of texts; 0 for a block that is not in use
+	timed                             bool
 }
 
 // blocks writes the table of blocks. It is an [aggregate.Keeper]: the engine decides when
@@ -46,7 +46,7 @@ func (b *blocks) made(r *trace.Record) block {
 	c := &r.Call
 	return block{
 		call: int64(c.Seq), since: b.w.call.since, timed: b.w.call.timed, address: int64(c.ID), size: int64(c.Size),
-		stack: b.w.call.stack, weight: b.w.weight, pid: r.PID, tid: r.TID,
+		stack: b.w.call.stack, pid: r.PID, tid: r.TID,
 		function: b.w.texts.Add(c.Function), resource: b.w.texts.Add(b.w.resources.typeOf(c.Resource)),
 	}
 }
@@ -99,7 +99,7 @@ func (b *blocks) row(own *block) *Block {
 	row := b.out.add()
 	*row = Block{
 		Trace: b.w.source.ID, Call: own.call, PID: own.pid, TID: own.tid, Function: b.w.texts.Text(own.function),
-		Resource: b.w.texts.Text(own.resource), Address: own.address, Size: own.size, Stack: own.stack, Weight: own.weight,
+		Resource: b.w.texts.Text(own.resource), Address: own.address, Size: own.size, Stack: own.stack,
 	}
 	if own.timed {
 		row.Since = b.out.number(own.since)

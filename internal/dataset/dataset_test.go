@@ -143,7 +143,7 @@ func TestBlocks(t *testing.T) {
 		Call, Size, EndedCall int64
 		End                   string
 		Lifetime, EndedSince  int64 // -1 for NULL
-		Stack, Weight         int64
+		Stack                 int64
 	}
 	number := func(p *int64) int64 {
 		if p == nil {
@@ -153,19 +153,19 @@ func TestBlocks(t *testing.T) {
 	}
 	var got []end
 	for _, b := range rowsOf[Block](t, dir, "blocks") {
-		got = append(got, end{b.Call, b.Size, b.EndedCall, b.End, number(b.Lifetime), number(b.EndedSince), b.Stack, b.Weight})
+		got = append(got, end{b.Call, b.Size, b.EndedCall, b.End, number(b.Lifetime), number(b.EndedSince), b.Stack})
 	}
 	slices.SortFunc(got, func(a, b end) int { return int(a.Call - b.Call) })
 	const ms = int64(1e6)
 	want := []end{
-		{1, 100, 3, "freed", 2 * ms, 2 * ms, 1, 1},
-		{2, 200, 4, "moved", 2 * ms, 3 * ms, 1, 1},
-		{4, 300, 5, "replaced", -1, 4 * ms, 3, 1},
-		{5, 400, 7, "unknown", -1, 7 * ms, 3, 1},
-		{6, 500, 0, "unknown", -1, -1, 3, 1},
-		{8, 0, 0, "live", -1, -1, 0, 5},
-		{9, 600, 0, "live", -1, -1, 5, 5},
-		{10, 700, 0, "exec", -1, 12 * ms, 0, 5},
+		{1, 100, 3, "freed", 2 * ms, 2 * ms, 1},
+		{2, 200, 4, "moved", 2 * ms, 3 * ms, 1},
+		{4, 300, 5, "replaced", -1, 4 * ms, 3},
+		{5, 400, 7, "unknown", -1, 7 * ms, 3},
+		{6, 500, 0, "unknown", -1, -1, 3},
+		{8, 0, 0, "live", -1, -1, 0},
+		{9, 600, 0, "live", -1, -1, 5},
+		{10, 700, 0, "exec", -1, 12 * ms, 0},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

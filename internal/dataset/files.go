@@ -14,6 +14,7 @@ import (
 // files is the unfinished files of a trace.
 type files struct {
 	dir  string
+	made bool   // dir was missing
 	name string // of each file
 	in   string // partition
 	of   map[string]*atomicfile.File
@@ -22,6 +23,8 @@ type files struct {
 // createFiles begins a file for each table.
 func createFiles(dir string, s *Source) (*files, error) {
 	f := &files{dir: dir, name: s.ID + ".parquet", in: s.partition(), of: make(map[string]*atomicfile.File)}
+	_, err := os.Stat(dir)
+	f.made = errors.Is(err, fs.ErrNotExist)
 	for _, table := range Tables() {
 		folder := filepath.Join(dir, table, f.in)
 		err := os.MkdirAll(folder, 0o755)
@@ -84,12 +87,16 @@ func (f *files) removeEmpty(table, in string) {
 	_ = os.Remove(filepath.Join(f.dir, table)) // not if there are other traces
 }
 
-// discard removes unfinished files, and folders that are empty.
+// discard removes unfinished files, and folders that are empty; the dataset's own only if it was
+// missing.
 func (f *files) discard() (err error) {
 	for table, file := range f.of {
 		err = errors.Join(err, file.Discard())
 		f.removeEmpty(table, f.in)
 	}
 	f.of = nil
+	if f.made {
+		_ = os.Remove(f.dir) // not if another trace was added meanwhile
+	}
 	return err
 }

@@ -17,7 +17,6 @@ type Call struct {
 	OldAddress *int64 `parquet:"old_address,optional" doc:"of a realloc: address of the block that it ended"`
 	Size       *int64 `parquet:"size,optional" unit:"bytes" doc:"size of the block; NULL for frees"`
 	Stack      int64  `parquet:"stack,optional,dict" doc:"stacks.stack; NULL if the call has no stack and no caller"`
-	Weight     int64  `parquet:"weight,dict" doc:"how many calls this one stands for: 1, or the weight of the window that it is in; 0 after the end of a window"`
 	Context    int64  `parquet:"context,optional,dict" doc:"mask of contexts"`
 	Index      int64  `parquet:"index,optional" doc:"number of the block in MTRC"`
 	Args       string `parquet:"args,optional" doc:"traced arguments as a JSON array of {\"name\",\"value\"}"`
@@ -35,7 +34,6 @@ type Block struct {
 	Address    int64  `parquet:"address" doc:"address, or what else identifies the block"`
 	Size       int64  `parquet:"size" unit:"bytes" doc:"size"`
 	Stack      int64  `parquet:"stack,optional,dict" doc:"stacks.stack of the call that made it"`
-	Weight     int64  `parquet:"weight,dict" doc:"how many blocks this one stands for, as calls.weight"`
 	End        string `parquet:"end,dict" doc:"how it ended: freed, moved (by realloc), replaced (another block began at its address; its free is missing), exec (the process executed another program), or not: live, unknown (live when the recording had a gap), sampled (frees are not recorded). A block that was unknown when its address was freed or allocated again ended as unknown"`
 	EndedCall  int64  `parquet:"ended_call,optional" doc:"calls.call that freed, moved or replaced it"`
 	EndedSince *int64 `parquet:"ended_since,optional" unit:"ns" doc:"when it ended, since the first call"`

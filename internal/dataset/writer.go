@@ -28,7 +28,6 @@ type Writer struct {
 	naming    naming
 	texts     sites.Names
 	modules   map[string]string // build IDs by path
-	weight    int64             // of calls
 	record    *trace.Record     // the current one
 	call      current
 	calls     int64
@@ -65,7 +64,7 @@ type tables struct {
 // missing. Nothing appears there before Finish. Finish or Discard must be called.
 func New(dir string, s Source, namer Namer) (*Writer, error) {
 	w := &Writer{
-		source: s, namer: namer, engine: aggregate.New(), stacks: newStackNumbers(), modules: make(map[string]string), weight: 1,
+		source: s, namer: namer, engine: aggregate.New(), stacks: newStackNumbers(), modules: make(map[string]string),
 		cpus: make(map[int32]*int32), times: times{first: s.First},
 	}
 	var err error
@@ -118,8 +117,6 @@ func (w *Writer) observe(r *trace.Record) {
 		w.resources.declare(r.Resource.ID, strings.Clone(r.Resource.Type))
 	case trace.KindModule:
 		w.modules[strings.Clone(r.Module.Path)] = strings.Clone(r.Module.BuildID)
-	case trace.KindWindow:
-		w.weight = int64(r.Window.Weight)
 	case trace.KindMapping, trace.KindUnmapping:
 		w.mapping(r)
 	case trace.KindLost:
@@ -148,7 +145,7 @@ func (w *Writer) addCall(r *trace.Record) {
 	row := t.add()
 	row.Trace, row.Call, row.PID, row.TID, row.Thread = w.source.ID, int64(c.Seq), r.PID, r.TID, int64(c.Thread)
 	row.Op, row.Function, row.Resource = c.Op.String(), w.text(c.Function), w.resources.typeOf(c.Resource)
-	row.Address, row.Stack, row.Weight = int64(c.ID), w.call.stack, w.weight
+	row.Address, row.Stack = int64(c.ID), w.call.stack
 	row.Context, row.Index = int64(c.Context), int64(c.Index)
 	if w.call.timed {
 		row.Since = t.number(w.call.since)

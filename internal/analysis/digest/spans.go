@@ -13,9 +13,8 @@ type SpanKind uint8
 
 // The kinds of spans.
 const (
-	Paused  SpanKind = iota // nothing was recorded
-	Outside                 // between the windows of a recording with windows: nothing was recorded
-	Lossy                   // events were lost
+	Paused SpanKind = iota // nothing was recorded
+	Lossy                  // events were lost
 	spanKinds
 )
 
@@ -56,9 +55,6 @@ type recording struct {
 	rss        levels
 	system     levels
 	grown      uint64
-	windows    bool  // there were some
-	open       bool  // a window is
-	closed     int64 // when the last one ended
 }
 
 // add processes a record that is not a call.
@@ -78,8 +74,6 @@ func (k *recording) add(r *trace.Record, clock *timeline.Clock) {
 		}
 	case trace.KindLost:
 		k.lost(&r.Lost, now, clock)
-	case trace.KindWindow:
-		k.window(&r.Window, now)
 	default:
 		return
 	}
@@ -91,7 +85,7 @@ func (k *recording) add(r *trace.Record, clock *timeline.Clock) {
 
 // first is called at the first call with a time.
 func (k *recording) first(at int64, clock *timeline.Clock) {
-	all := []*int64{&k.begin, &k.end, &k.closed}
+	all := []*int64{&k.begin, &k.end}
 	for _, of := range [...][]Level{k.rss.all, k.system.all} {
 		for i := range of {
 			all = append(all, &of[i].Time)
@@ -118,21 +112,6 @@ func (k *recording) lost(l *trace.Lost, now int64, clock *timeline.Clock) {
 	}
 }
 
-func (k *recording) window(w *trace.Window, now int64) {
-	opens := w.Weight > 0
-	if opens && !k.open && (k.windows || k.timed) {
-		from := k.closed
-		if !k.windows {
-			from = k.begin
-		}
-		k.span(Span{Kind: Outside, From: from, To: now})
-	}
-	if !opens && k.open {
-		k.closed = now
-	}
-	k.windows, k.open = true, opens
-}
-
 // span adds a span.
 func (k *recording) span(s Span) {
 	if n := k.last[s.Kind]; n > 0 && len(k.spans) >= maxSpans {
@@ -151,9 +130,6 @@ func joined(a, b Span) Span {
 // finish returns the recording. first is the time of the first call, duration the time from it to
 // the last one. Spans of a kind that are close together, compared with the recording, are one.
 func (k *recording) finish(clock *timeline.Clock, duration int64) Recording {
-	if k.windows && !k.open {
-		k.span(Span{Kind: Outside, From: k.closed, To: k.end})
-	}
 	out := Recording{End: duration}
 	if k.timed {
 		out.Begin, out.End = min(0, clock.FromFirst(k.begin)), max(duration, clock.FromFirst(k.end))

@@ -58,17 +58,11 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// Between windows nothing is recorded. Spans that are close together are one, and a long list of
-// levels keeps its ends.
+// Spans that are close together are one, and a long list of levels keeps its ends.
 func TestManySpans(t *testing.T) {
-	window := func(s int64, weight uint64) *trace.Record {
-		return &trace.Record{Kind: trace.KindWindow, Time: s * second, Window: trace.Window{Weight: weight}}
-	}
 	records := []*trace.Record{
 		{Kind: trace.KindProcess, Time: 10 * second, PID: 1},
-		window(20, 5),
 		{Kind: trace.KindCall, Time: 21 * second, Call: trace.Call{Op: trace.OpAlloc, ID: 1}},
-		window(25, 9), window(30, 0), window(70, 5), window(80, 0),
 		{Kind: trace.KindExit, Time: 90 * second, PID: 1, Exit: trace.Exit{Process: true}},
 		{Kind: trace.KindCall, Time: 79 * second, Call: trace.Call{Op: trace.OpFree, ID: 1}},
 	}
@@ -79,9 +73,6 @@ func TestManySpans(t *testing.T) {
 	}
 	k := run(digest.Options{}, records).Recording
 	want := []digest.Span{
-		{Kind: digest.Outside, From: -11 * second, To: -1 * second},
-		{Kind: digest.Outside, From: 9 * second, To: 49 * second},
-		{Kind: digest.Outside, From: 59 * second, To: 69 * second},
 		{Kind: digest.Lossy, From: 51 * second, To: 51*second + 9999*1000, Count: 20_000},
 	}
 	if d := cmp.Diff(want, k.Spans); d != "" {

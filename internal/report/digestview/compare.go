@@ -54,7 +54,7 @@ func WriteComparison(w io.Writer, c *Comparison) error {
 	}
 	p := html.Page{
 		Title: "Growth from " + shorten(sites.Printable(c.Before)) + " to " + shorten(sites.Printable(c.After)), Colours: append(colours(), growthColours()...), Style: style,
-		Body:   strings.NewReplacer("{{before}}", escaped(c.Before), "{{after}}", escaped(c.After), "{{notes}}", strings.Replace(noteList(notes), "About this trace", "What is compared", 1)).Replace(compareBody),
+		Body:   strings.NewReplacer("{{before}}", escaped(c.Before), "{{after}}", escaped(c.After), "{{notes}}", noteList("What is compared", notes)).Replace(compareBody),
 		Data:   []html.Data{{ID: "data", Value: buildComparison(c)}},
 		Script: scriptData + scriptFlame + scriptTable + scriptCompare,
 	}

@@ -110,20 +110,7 @@ func TestComparisonNarrowAndDark(t *testing.T) {
 	}
 	p := openComparison(t, c, 360)
 	press(p, "measures", "After")
-	for _, dark := range []bool{false, true} {
-		p.Dark(dark)
-		var wide float64
-		if p.Eval("document.documentElement.scrollWidth", &wide); wide > 360 {
-			t.Errorf("dark %v: the page is %v wide", dark, wide)
-		}
-		var worst struct {
-			Contrast float64
-			What     string
-		}
-		if p.Eval(contrast, &worst); worst.Contrast < 4.5 {
-			t.Errorf("dark %v: contrast %.2f of %s", dark, worst.Contrast, worst.What)
-		}
-	}
+	isReadable(t, p)
 }
 
 // However many stacks there are, the page is small, and its sums are whole.

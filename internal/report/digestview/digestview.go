@@ -84,7 +84,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 	p := html.Page{
 		Title: "Allocations of " + name, Colours: colours(), Style: style,
 		Body: strings.NewReplacer(
-			"{{name}}", svg.Escape(name), "{{verdicts}}", verdictSection(o.Verdicts, r.RSS), "{{facts}}", factList(r, &o), "{{notes}}", noteList(notes(r, &o)),
+			"{{name}}", svg.Escape(name), "{{verdicts}}", verdictSection(o.Verdicts, r.RSS), "{{facts}}", factList(r, &o), "{{notes}}", noteList("About this trace", notes(r, &o)),
 		).Replace(body),
 		Data:   []html.Data{{ID: "data", Value: build(r)}},
 		Script: scriptData + scriptCurve + scriptFlame + scriptTable + scriptMain,
@@ -198,12 +198,12 @@ func tracedBy(r *digest.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-func noteList(notes []note) string {
+func noteList(title string, notes []note) string {
 	if len(notes) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("<section class=\"notes\" aria-labelledby=\"notes-title\"><h2 id=\"notes-title\">About this trace</h2>\n<ul>\n")
+	b.WriteString("<section class=\"notes\" aria-labelledby=\"notes-title\"><h2 id=\"notes-title\">" + title + "</h2>\n<ul>\n")
 	for _, warn := range []bool{true, false} {
 		for _, n := range notes {
 			if n.warn != warn {

@@ -129,7 +129,7 @@ class Curves {
   missing() {
     if (!this.view.byTime) return [];
     const kinds = new Set(this.data.spans.map((s) => s.kind));
-    return [...(kinds.has('paused') || kinds.has('outside') ? [['missing', kinds.has('outside') ? 'nothing recorded: paused, or outside of the windows' : 'paused: nothing recorded']] : []),
+    return [...(kinds.has('paused') ? [['missing', 'paused: nothing recorded']] : []),
       ...(kinds.has('lossy') ? [['lossy', 'events lost']] : [])];
   }
 
@@ -147,7 +147,7 @@ class Curves {
   // span describes a span.
   span(s) {
     return {
-      paused: plural(s.count, 'pause') + ': nothing was recorded', outside: 'outside of the windows: nothing was recorded', lossy: plural(s.count, 'event') + ' lost',
+      paused: plural(s.count, 'pause') + ': nothing was recorded', lossy: plural(s.count, 'event') + ' lost',
     }[s.kind] + ', ' + this.position(s.from) + ' to ' + this.position(s.to);
   }
 

@@ -303,19 +303,24 @@ func TestCurvesAndResources(t *testing.T) {
 // In a narrow window only tables and boxes are wider than the window.
 func TestNarrowAndDark(t *testing.T) {
 	p := open(t, newWorld(300).result(), 360, 800)
+	isReadable(t, p)
+}
+
+// isReadable checks that the page is as wide as its window, 360 pixels, and that all its texts have a
+// contrast of at least 4.5, light and dark.
+func isReadable(t *testing.T, p *browser.Page) {
+	t.Helper()
 	for _, dark := range []bool{false, true} {
 		p.Dark(dark)
 		var wide float64
 		if p.Eval("document.documentElement.scrollWidth", &wide); wide > 360 {
 			t.Errorf("dark %v: the page is %v wide", dark, wide)
 		}
-		// All texts of boxes and of the page have a contrast of at least 4.5.
 		var worst struct {
 			Contrast float64
 			What     string
 		}
-		p.Eval(contrast, &worst)
-		if worst.Contrast < 4.5 {
+		if p.Eval(contrast, &worst); worst.Contrast < 4.5 {
 			t.Errorf("dark %v: contrast %.2f of %s", dark, worst.Contrast, worst.What)
 		}
 	}

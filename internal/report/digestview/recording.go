@@ -13,7 +13,7 @@ type span struct {
 }
 
 // spanKinds are the names of the kinds of spans in a page.
-var spanKinds = map[digest.SpanKind]string{digest.Paused: "paused", digest.Outside: "outside", digest.Lossy: "lossy"}
+var spanKinds = map[digest.SpanKind]string{digest.Paused: "paused", digest.Lossy: "lossy"}
 
 // recording adds the extent of the recording, what is missing from it, and the memory of the process.
 func (b *builder) recording(r *digest.Result) {
