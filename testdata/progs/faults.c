@@ -5,6 +5,8 @@
  */
 #include "prog.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
@@ -181,6 +183,49 @@ NOINLINE static void write_after_fork(void)
 			write_pages(places[i].addr, places[i].size);
 }
 
+static sem_t begin;
+
+NOINLINE static void touch_in_old_thread(void)
+{
+	char *p = map(25 * PAGE, 0);
+
+	write_pages(p, 25 * PAGE);
+	keep(__func__, p, 25 * PAGE);
+}
+
+NOINLINE static void touch_in_new_thread(void)
+{
+	char *p = map(35 * PAGE, 0);
+
+	write_pages(p, 35 * PAGE);
+	keep(__func__, p, 35 * PAGE);
+}
+
+static void *run_new_thread(void *unused)
+{
+	touch_in_new_thread();
+	return unused;
+}
+
+static pthread_t start(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, NULL))
+		die("cannot start a thread");
+	return thread;
+}
+
+/* run_old_thread starts before the gate. */
+static void *run_old_thread(void *unused)
+{
+	while (sem_wait(&begin))
+		;
+	touch_in_old_thread();
+	pthread_join(start(run_new_thread), NULL);
+	return unused;
+}
+
 /*
  * resident returns how many bytes are resident, without pages of zeros: only this process has the
  * others, except for those of the file.
@@ -205,6 +250,10 @@ static size_t resident(const struct place *x)
 
 int main(void)
 {
+	pthread_t old;
+
+	sem_init(&begin, 0, 0);
+	old = start(run_old_thread);
 	gate();
 	touch_written();
 	touch_zeros();
@@ -218,6 +267,8 @@ int main(void)
 	touch_again();
 	touch_and_fork();
 	write_after_fork();
+	sem_post(&begin);
+	pthread_join(old, NULL);
 	out("{\"pid\":%d,\"leaks\":{", (int)getpid());
 	for (int i = 0; i < count; i++)
 		out("%s\"%s %lx %lx\":%lu", i ? "," : "", places[i].function,

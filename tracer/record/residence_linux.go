@@ -60,10 +60,10 @@ const (
 // lookShare is how many times as long as a look takes no other look is taken.
 const lookShare = 20
 
-// begin takes the first look.
-func (p *pages) begin(target *process.Target) {
+// begin takes the first look. known is set if each page fault tells whether the page was there.
+func (p *pages) begin(target *process.Target, known bool) {
 	p.target = target
-	p.ledger = residence.NewLedger(uint64(os.Getpagesize()), !residence.Balances())
+	p.ledger = residence.NewLedger(uint64(os.Getpagesize()), known && !residence.Balances())
 	p.known.Start = p.total()
 	p.begun = order.Clock()
 	if x := p.look(); x != nil {
