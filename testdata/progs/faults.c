@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
@@ -18,7 +19,7 @@ struct place {
 	size_t size;
 };
 
-static struct place places[16];
+static struct place places[20];
 static int count;
 static volatile char sink;
 
@@ -39,6 +40,16 @@ static char *map(size_t size, int flags)
 		die("mmap of %zu bytes: %s", size, strerror(errno));
 	madvise(p, size, MADV_NOHUGEPAGE); /* fails where there are no huge pages */
 	return p;
+}
+
+/* map_alone maps memory that the kernel does not merge with that next to it. */
+static char *map_alone(size_t size)
+{
+	char *p = map(size + 2 * PAGE, 0);
+
+	if (mprotect(p, PAGE, PROT_NONE) || mprotect(p + PAGE + size, PAGE, PROT_NONE))
+		die("mprotect: %s", strerror(errno));
+	return p + PAGE;
 }
 
 static ALWAYS_INLINE void write_pages(char *p, size_t size)
@@ -99,6 +110,33 @@ NOINLINE static void touch_locked(void)
 	if (mlock(p, 10 * PAGE))
 		die("mlock: %s", strerror(errno));
 	keep(__func__, p, 10 * PAGE);
+}
+
+/* The kernel pins the pages of direct I/O without a fault. */
+NOINLINE static void touch_direct(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC | O_DIRECT);
+	char *p;
+
+	if (fd < 0)
+		return; /* the file system has none */
+	p = map_alone(2 * PAGE);
+	if (read(fd, p, 2 * PAGE) != 2 * PAGE)
+		die("read with O_DIRECT: %s", strerror(errno));
+	close(fd);
+	keep(__func__, p, 2 * PAGE);
+}
+
+/* It does so here as well. */
+NOINLINE static void touch_pinned(void)
+{
+	static char block[20 * PAGE];
+	char *p = map_alone(sizeof(block));
+	struct iovec from = { block, sizeof(block) }, to = { p, sizeof(block) };
+
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != (ssize_t)sizeof(block))
+		die("process_vm_writev: %s", strerror(errno));
+	keep(__func__, p, sizeof(block));
 }
 
 /* One access in sixteen pages: the kernel maps those around it, too. */
@@ -261,6 +299,8 @@ int main(void)
 	touch_by_read();
 	touch_populated();
 	touch_locked();
+	touch_direct();
+	touch_pinned();
 	touch_file();
 	touch_dropped();
 	touch_moved();
