@@ -155,6 +155,9 @@ static __always_inline __u64 user_stack(struct thread *t, struct pt_regs *regs)
 	READ_KERNEL(sp, regs->KERNEL_SP);
 	if (!pc || !sp)
 		return 0; /* a thread that the kernel runs for the process */
+#if defined(__TARGET_ARCH_arm64)
+	READ_KERNEL(t->walk.link, regs->regs[30]);
+#endif
 	return record_stack(regs, t, (word)pc + 1, (word)fp, (word)sp);
 }
 

@@ -345,6 +345,7 @@ type ProbeThread struct {
 		FarValue    [6]uint64
 		Extra       [32]uint16
 		Slot        [96]uint16
+		Link        uint64
 	}
 	Window struct {
 		_      structs.HostLayout

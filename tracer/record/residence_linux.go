@@ -151,10 +151,9 @@ func (p *pages) apply() {
 	p.known.Sums = p.ledger.Sums()
 }
 
-// tick takes a look from time to time. settled is set if all events up to the last tick are
-// known.
-func (p *pages) tick(settled bool) {
-	if settled {
+// tick takes a look from time to time. All events up to the time taken are known.
+func (p *pages) tick(taken uint64) {
+	if p.taken != nil && p.taken.time <= taken {
 		p.apply()
 	}
 	if p.taken == nil && !time.Now().Before(p.rest) {
