@@ -60,7 +60,7 @@ const (
 // lookShare is how many times as long as a look takes no other look is taken.
 const lookShare = 20
 
-// begin takes the first look. known is set if each page fault tells whether the page was there.
+// begin takes the first look. known is set if each page fault shows whether the page was there.
 func (p *pages) begin(target *process.Target, known bool) {
 	p.target = target
 	p.ledger = residence.NewLedger(uint64(os.Getpagesize()), known && !residence.Balances())
