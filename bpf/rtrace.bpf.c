@@ -436,10 +436,12 @@ int user_fault(struct raw_arguments *ctx)
 	keep_tracepoint_stack(ctx);
 	if (likely(is_stranger()))
 		return 0;
+	hit(WORK_FAULT);
 	t = current_thread(true);
 	if (t)
 		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
 			   user_stack(t, regs));
+	done();
 	return 0;
 }
 
@@ -453,10 +455,12 @@ int kernel_fault(struct raw_arguments *ctx)
 	keep_tracepoint_stack(ctx);
 	if (likely(is_stranger()) || is_refused())
 		return 0;
+	hit(WORK_FAULT);
 	t = current_thread(true);
 	if (t)
 		emit_event(ctx, t, RECORD_FAULT, 0, address, error & PAGE_WAS_THERE,
 			   user_stack(t, user_registers()));
+	done();
 	return 0;
 }
 
