@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkSlowDown measures how many times as much CPU time a program uses while it is recorded,
-// for programs of three shares of calls, and how many times the trace says. Runs with and
+// for programs of three shares of calls, and how many times the trace has. Runs with and
 // without tracing alternate; their medians count.
 func BenchmarkSlowDown(b *testing.B) {
 	testutil.NeedBPF(b)
