@@ -206,10 +206,13 @@ static __always_inline bool describe_area(struct move_event *area, struct pt_reg
 static __always_inline void send_fault(void *ctx, __u64 address, __u64 present,
 				       struct pt_regs *regs)
 {
-	struct thread *t = current_thread(true);
+	struct thread *t;
 
+	hit(WORK_FAULT);
+	t = current_thread(true);
 	if (t)
 		emit_event(ctx, t, RECORD_FAULT, 0, address, present, user_stack(t, regs));
+	done();
 }
 
 /* user_fault is where the program touches a page that is not there, or not writable. */

@@ -207,6 +207,7 @@ enum work_kind {
 	WORK_UNCHECKED, /* raw stacks that found no room in the ring */
 	WORK_HIT, /* probes that were hit, except return probes */
 	WORK_RETURN, /* return probes that were hit */
+	WORK_FAULT, /* page faults of the process */
 	WORK_COMPARED, /* calls whose report was compared with their return: see check.h */
 	WORK_DIFFER, /* those of them that differ */
 	WORK_BEGAN, /* when the program that is being timed began; 0: none is */

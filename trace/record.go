@@ -255,13 +255,32 @@ type Cost struct {
 	Longest int64  // the longest window
 }
 
-// Factor returns how many times as much processor time the process took as without being
-// recorded; 0 if that is not known.
-func (c *Cost) Factor() float64 {
-	if c.Added >= c.Used {
+// MostShare is the largest share that Cost.Share returns. The measurement does not distinguish
+// larger ones.
+const MostShare = 0.95
+
+// Share returns the share of the processor time that recording added, MostShare at most.
+func (c *Cost) Share() float64 {
+	if c.Used <= 0 {
 		return 0
 	}
-	return float64(c.Used) / float64(c.Used-c.Added)
+	return min(float64(c.Added)/float64(c.Used), MostShare)
+}
+
+// CostDoubt is how far Cost.Added may be from the truth, as a share of it: what a probe costs was
+// measured in another process, which has other caches and other code around.
+const CostDoubt = 0.25
+
+// Slower returns how many times as much processor time the process took as without being
+// recorded, and between which values that is. If too little is left of the processor time for an
+// upper bound, atLeast is true, high is 0 and times is the lower bound.
+func (c *Cost) Slower() (times, low, high float64, atLeast bool) {
+	share := c.Share()
+	low = 1 / (1 - (1-CostDoubt)*share)
+	if (1+CostDoubt)*share >= MostShare {
+		return low, low, 0, true
+	}
+	return 1 / (1 - share), low, 1 / (1 - (1+CostDoubt)*share), false
 }
 
 // Attachment is a file that belongs to the trace.

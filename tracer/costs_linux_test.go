@@ -76,3 +76,39 @@ func TestHits(t *testing.T) {
 		})
 	}
 }
+
+// Each page fault that is recorded counts, and costs the time in the program alone.
+func TestHitsOfFaults(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "faultloop"), "4000")
+	child.Ready()
+	o := plan.Options{PID: child.PID, Depth: plan.DefaultDepth}
+	growth(&o)
+	p, err := plan.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer, err := Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	child.Succeed()
+	var r trace.Record
+	for err == nil {
+		err = tracer.ReadRecord(&r)
+	}
+	if err != io.EOF {
+		t.Error(err)
+	}
+	h, err := tracer.Hits()
+	if err != nil || h.Entries != 0 || h.Returns != 0 || h.Faults < 4000 || h.Inside <= 0 {
+		t.Errorf("%+v, %v; want no probes, and 4000 faults", h, err)
+	}
+	if got := (host.Costs{Entry: 500, Return: 300}).Cost(h); got != h.Inside {
+		t.Errorf("they cost %v, want %v", got, h.Inside)
+	}
+	if err := tracer.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/recording"
-	"rtrace-bpf/trace"
 )
 
 // Limits of a budget, in percent.
@@ -80,18 +79,10 @@ func budgetSummary(w io.Writer, s *recording.Summary) {
 	}
 	fmt.Fprintf(w, "  windows: %d, the longest %v; they stand for %v of the recording\n",
 		e.Summary().Windows, rounded(c.Longest), rounded(c.Covered))
-	fmt.Fprintf(w, "  cost: %s of its CPU time with a budget of %s; the worst 10 s: %s; intervals above the budget: %s\n",
-		percent(share(c)), percent(float64(c.Budget)/1e6), percent(float64(c.Worst)/1e6), percent(float64(c.Over)/1e6))
+	fmt.Fprintf(w, "  budget: %s of its CPU time with a budget of %s; the worst 10 s: %s; intervals above the budget: %s\n",
+		percent(c.Share()), percent(float64(c.Budget)/1e6), percent(float64(c.Worst)/1e6), percent(float64(c.Over)/1e6))
 	fmt.Fprintf(w, "  estimated for all of its time: %s calls, %s allocations of %s bytes\n", e.Calls().Text(), e.Allocations().Text(), e.Bytes().Text())
 	fmt.Fprintf(w, "  live blocks and leaks are not known: windows miss frees; use -e growth\n")
-}
-
-// share returns the share of processor time that recording has added.
-func share(c *trace.Cost) float64 {
-	if c.Used <= 0 {
-		return 0
-	}
-	return float64(c.Added) / float64(c.Used)
 }
 
 // percent returns a share as text.

@@ -28,7 +28,7 @@ var costs = host.Costs{Entry: 500, Return: 500}
 // the losses, that it names the flags that help unless they are set, and that --quiet
 // suppresses it.
 func TestCostIsReported(t *testing.T) {
-	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time goes into tracing, so it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
+	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 68 % of its CPU time goes into tracing, so it runs at least 3.1 times slower (a probe costs 500ns on this machine, a return 500ns more)"
 	// Above twice, there are other ways to look at the process.
 	others := "rtrace-bpf record --budget 1% -p 7, which estimates from short windows" +
 		", or rtrace-bpf top -e growth -p 7, which shows what makes RSS grow without probes"
@@ -59,7 +59,7 @@ func TestCostIsReported(t *testing.T) {
 		"beyond measure": {
 			limited,
 			cost.Interval{Rate: 1_000_000, Share: 0.95},
-			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 95 % of its CPU time goes into tracing, so it runs at least 20.0 times slower (a probe costs 500ns on this machine, a return 500ns more)" + alone + "\n",
+			"rtrace-bpf: process 7 makes 1.0M calls/s; at least 71 % of its CPU time goes into tracing, so it runs at least 3.5 times slower (a probe costs 500ns on this machine, a return 500ns more)" + alone + "\n",
 		},
 		"quiet": {config{general: generalFlags{quiet: true}}, cost.Interval{Rate: 1_200_000, Share: 0.9}, ""},
 	} {

@@ -19,6 +19,7 @@ import (
 	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/status"
 	"rtrace-bpf/internal/topview"
+	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/host"
 )
 
@@ -167,10 +168,6 @@ func (r *reporter) Ended(s *recording.Summary) {
 	}
 }
 
-// mostlyMeasured is the share of processor time in tracing above which costs that are not
-// measured matter, such as the program's cold caches.
-const mostlyMeasured = 0.5
-
 // muchSlower is the slow-down above which a way without probes is named.
 const muchSlower = 2
 
@@ -185,13 +182,14 @@ func (r *reporter) Expensive(pid int, i *cost.Interval, costs host.Costs) {
 // costText returns what tracing costs a process, with flags that help.
 func (r *reporter) costText(pid int, i *cost.Interval, costs host.Costs) string {
 	text := fmt.Sprintf("makes %s calls/s", status.Count(i.Rate))
+	times, atLeast := i.Slower()
 	if i.Share >= cost.HighShare {
-		about := "about"
-		if i.Share >= mostlyMeasured {
-			about = "at least"
+		about, share := "about", i.Share
+		if atLeast {
+			about, share = "at least", (1-trace.CostDoubt)*share
 		}
 		text += fmt.Sprintf("; %s %.0f %% of its CPU time goes into tracing, so it runs %s %.1f times slower (a probe costs %v on this machine, a return %v more)",
-			about, 100*i.Share, about, i.Factor(), costs.Entry.Round(10*time.Nanosecond), costs.Return.Round(10*time.Nanosecond))
+			about, 100*share, about, times, costs.Entry.Round(10*time.Nanosecond), costs.Return.Round(10*time.Nanosecond))
 	}
 	var help []string
 	if i.Lost >= cost.HighLoss {
@@ -204,7 +202,7 @@ func (r *reporter) costText(pid int, i *cost.Interval, costs host.Costs) string 
 	if r.config.allocators.minSize == 0 && i.Lost >= cost.HighLoss {
 		help = append(help, "--min-size, which leaves small blocks out")
 	}
-	if i.Factor() > muchSlower {
+	if times > muchSlower {
 		help = append(help,
 			fmt.Sprintf("rtrace-bpf record --budget 1%% -p %d, which estimates from short windows", pid),
 			fmt.Sprintf("rtrace-bpf top -e growth -p %d, which shows what makes RSS grow without probes", pid))

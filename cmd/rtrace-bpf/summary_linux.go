@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/printable"
 	"rtrace-bpf/internal/recording"
@@ -37,6 +38,7 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintf(w, " in %s (%s)", s.Path, status.Bytes(uint64(s.Size)))
 	}
 	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  cost: %s\n", estimate.SlowDown(s.Cost))
 	if s.Estimates != nil {
 		budgetSummary(w, s)
 	}

@@ -101,6 +101,7 @@ type callReader struct {
 	window    *window
 	passedCalls
 	filter   string // of the first header
+	windows  bool   // the trace was recorded in windows
 	original bool   // live blocks are those of an original program, which does not know gaps
 }
 
@@ -215,6 +216,12 @@ func (c *callReader) ReadRecord(r *trace.Record) error {
 			c.stats.mappings = append(c.stats.mappings, m)
 		case trace.KindExec, trace.KindUnmapping:
 			if c.window.ended {
+				continue
+			}
+		case trace.KindWindow:
+			c.windows = true
+		case trace.KindCost:
+			if !c.windows { // only estimates need it
 				continue
 			}
 		case trace.KindThread:

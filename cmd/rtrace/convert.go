@@ -29,7 +29,8 @@ func convertCommand() command {
 				"itself. swap always gets one, with the names of functions by number. OUT appears when it is complete; if anything fails, nothing is left. If the input " +
 				"is cut, OUT contains its whole part.\n\n" +
 				"A profile is not the trace, but its sums by stack: all allocations, and blocks that were not freed. Memory use grows with the number of live blocks " +
-				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack.\n\n" +
+				"and distinct stacks; for pprof also with the threads and functions that allocate from each stack. " +
+				"Of a trace recorded with --budget, pprof, folded and speedscope have estimates of all allocations, and no blocks that were not freed.\n\n" +
 				"parquet adds traces to the directory OUT, as tables that docs/formats/parquet.md describes; docs/queries.md has questions to them as SQL. A trace that OUT has " +
 				"already is replaced. Memory use grows with the number of live blocks and distinct stacks.",
 			Lists: []cli.List{formatList(), profileList(), tablesList(), pointList},

@@ -149,7 +149,32 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		about, err = p.read(ctx, in, name, format, open, warner(s.Err, "convert"))
 		return err
 	}
-	return p.in.examine(ctx, s, "convert", args, read, func(*input) error { return sink.finish(&about, p.shown) })
+	p.in.windows = format.value
+	return p.in.examine(ctx, s, "convert", args, read, func(*input) error {
+		shown, err := p.known(&about, s.Err)
+		if err != nil {
+			return err
+		}
+		return sink.finish(&about, shown)
+	})
+}
+
+// known returns the value to show first, or an error if it is not known.
+func (p *profileFlags) known(about *stacks.Profile, warnings io.Writer) (stacks.Value, error) {
+	if !about.Estimated {
+		return p.shown, nil
+	}
+	if !p.window.whole() {
+		return 0, cli.Usagef("--from, --to and --context: the trace was recorded with --budget, and estimates are for all of it")
+	}
+	switch {
+	case !p.flags.Changed("value"):
+		p.shown = stacks.AllocSpace
+	case !slices.Contains(about.Known(), p.shown):
+		return 0, cli.Usagef("--value %s: the trace was recorded with --budget, so only alloc_space and alloc_objects are known; rtrace-bpf -e growth records what grows", p.shown)
+	}
+	warner(warnings, "convert")(errors.New("the trace was recorded with --budget: the profile has estimates of allocations, and no blocks in use"))
+	return p.shown, nil
 }
 
 // read passes the records of the trace to the profile that open makes. It returns what is
@@ -189,6 +214,7 @@ func (p *profileFlags) read(
 	if first := calls.stats.first; first != 0 {
 		about.Start, about.Duration = head.wall(first), calls.stats.last-first
 	}
+	about.Estimated = calls.windows
 	about.Comments = []string{"resource: " + calls.wanted}
 	if n := calls.stats.lost; n > 0 {
 		about.Comments = append(about.Comments, fmt.Sprintf("%s lost while recording", plural(n, "event")))

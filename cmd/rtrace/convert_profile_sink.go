@@ -40,7 +40,7 @@ func (s *sumsSink) unknown() live.Amount { return s.Counter().Total().Unknown }
 func (s *sumsSink) finish(about *stacks.Profile, shown stacks.Value) error {
 	p := s.Profile()
 	p.Name, p.PID, p.Start, p.Duration = about.Name, about.PID, about.Start, about.Duration
-	p.Comments, p.Threads = about.Comments, about.Threads
+	p.Comments, p.Threads = append(p.Comments, about.Comments...), about.Threads
 	return s.write(s.out, p, shown)
 }
 

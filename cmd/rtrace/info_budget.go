@@ -12,22 +12,28 @@ import (
 // budgetReport is about a recording in windows. Times are nanoseconds.
 type budgetReport struct {
 	estimate.Summary
-	Cost        *costReport        `json:"cost,omitempty"`
 	Calls       estimate.Estimate  `json:"calls"`
 	Allocations estimate.Estimate  `json:"allocations"`
 	Bytes       estimate.Estimate  `json:"bytes"`
 	Functions   []functionEstimate `json:"functions"`
 }
 
-// costReport is what recording cost the process. Shares are those of processor time.
+// costReport is what recording cost the process. Shares are those of processor time, and times
+// nanoseconds.
 type costReport struct {
-	Used    int64   `json:"used"`
-	Added   int64   `json:"added"`
-	Tracer  int64   `json:"tracer"`
-	Budget  float64 `json:"budget"`
-	Worst   float64 `json:"worst"`
-	Over    float64 `json:"over"`
-	Longest int64   `json:"longest_window"`
+	Used   int64   `json:"used"`
+	Added  int64   `json:"added"`
+	Tracer int64   `json:"tracer"`
+	Factor float64 `json:"factor"`         // how many times as much processor time as without recording
+	Low    float64 `json:"low"`            // Factor is at least this
+	High   float64 `json:"high,omitempty"` // and at most this; left out if only Low is known
+	// Of a recording in windows:
+	Budget  float64 `json:"budget,omitempty"`
+	Worst   float64 `json:"worst,omitempty"`
+	Over    float64 `json:"over,omitempty"`
+	Longest int64   `json:"longest_window,omitempty"`
+
+	cost *trace.Cost
 }
 
 // functionEstimate is what is known of the calls of a function.
@@ -41,8 +47,9 @@ func newCostReport(c *trace.Cost) *costReport {
 	if c == nil {
 		return nil
 	}
+	times, low, high, _ := c.Slower()
 	return &costReport{
-		Used: c.Used, Added: c.Added, Tracer: c.Tracer, Longest: c.Longest,
+		Used: c.Used, Added: c.Added, Tracer: c.Tracer, Factor: times, Low: low, High: high, Longest: c.Longest, cost: c,
 		Budget: float64(c.Budget) / 1e6, Worst: float64(c.Worst) / 1e6, Over: float64(c.Over) / 1e6,
 	}
 }
@@ -72,7 +79,7 @@ func (s *windowSums) record(r *trace.Record) {
 
 // forWindows adds the estimates, and removes what windows do not show: blocks that live.
 func (r *report) forWindows(s *windowSums) {
-	b := &budgetReport{Summary: s.Summary(), Cost: newCostReport(s.Cost()), Calls: s.Calls(), Allocations: s.Allocations(), Bytes: s.Bytes()}
+	b := &budgetReport{Summary: s.Summary(), Calls: s.Calls(), Allocations: s.Allocations(), Bytes: s.Bytes()}
 	for _, f := range r.Functions {
 		if x := s.functions[f.Function]; x != nil {
 			b.Functions = append(b.Functions, functionEstimate{f.Function, x.calls.Estimate(&s.Windows), x.bytes.Estimate(&s.Windows)})
@@ -89,14 +96,14 @@ func (r *report) forWindows(s *windowSums) {
 	}
 }
 
-// write prints the estimates.
-func (b *budgetReport) write(p *page) {
+// write prints the estimates. c may be nil.
+func (b *budgetReport) write(p *page, c *costReport) {
 	p.line("windows", "%d, open for %v; they stand for %v. All figures but the estimates are of the windows alone",
 		b.Windows, time.Duration(b.Open).Round(time.Millisecond), time.Duration(b.Covered).Round(time.Millisecond))
-	if c := b.Cost; c != nil {
+	if c != nil {
 		share := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) + " %" }
-		p.line("cost", "%s of the process's CPU time with a budget of %s; the worst 10 s: %s; intervals above it: %s; longest window: %v",
-			share(float64(c.Added)/float64(max(1, c.Used))), share(c.Budget), share(c.Worst), share(c.Over), time.Duration(c.Longest).Round(100*time.Microsecond))
+		p.line("budget", "%s of the process's CPU time with a budget of %s; the worst 10 s: %s; intervals above it: %s; longest window: %v",
+			share(c.cost.Share()), share(c.Budget), share(c.Worst), share(c.Over), time.Duration(c.Longest).Round(100*time.Microsecond))
 	}
 	label := "estimates:"
 	for _, x := range []struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
@@ -28,6 +29,7 @@ type report struct {
 	Functions   []functionReport `json:"functions"`
 	Resources   []resourceReport `json:"resources"`
 	Budget      *budgetReport    `json:"budget,omitempty"` // of a recording in windows
+	Cost        *costReport      `json:"cost,omitempty"`   // if known
 	RSS         *rss.Growth      `json:"rss,omitempty"`    // bytes; if known
 	Heap        *heapReport      `json:"heap,omitempty"`   // if known
 	Unmatched   uint64           `json:"unmatched_frees"`
@@ -171,8 +173,11 @@ func (r *report) writeText(w io.Writer) error {
 	for i, k := range r.Records {
 		p.count(i, "records", k.Count, k.Kind)
 	}
+	if r.Cost != nil {
+		p.line("cost", "%s", estimate.SlowDown(r.Cost.cost))
+	}
 	if r.Budget != nil {
-		r.Budget.write(&p)
+		r.Budget.write(&p, r.Cost)
 	}
 	for i, f := range r.Functions {
 		text := f.Function + " " + f.Op

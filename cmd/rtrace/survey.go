@@ -163,6 +163,7 @@ func (v *survey) report() *report {
 		r.addResource(res, v.counter.Of(res.group))
 	}
 	r.RSS = v.rss.Growth(r.liveMemory())
+	r.Cost = newCostReport(v.windows.Cost())
 	if v.windows.Any() {
 		r.forWindows(&v.windows)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	groups "rtrace-bpf/cmd/internal/flags"
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/internal/symbol/resolve"
@@ -42,6 +43,8 @@ type tally struct {
 	begun    bool
 	started  int64       // with all: start of the window, on the trace's clock
 	earlier  usage.Calls // calls before the window
+
+	estimates estimate.Groups // of the same groups, if the trace was recorded in windows
 }
 
 // tallyOptions are options of the commands, in addition to the flags.
@@ -70,7 +73,13 @@ func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tal
 		groupTexts: groupTexts{o.key, &calls.stats}, groups: sites.NewGrouper(grouping),
 		resolver: resolver, calls: calls, minSize: uint64(o.minSize), all: t.all,
 	}
-	x.counter = usage.New(x.group)
+	x.counter = usage.New(func(r *trace.Record) int {
+		n := x.group(r)
+		if n >= 0 {
+			x.estimates.Add(n, r.Call.Size)
+		}
+		return n
+	})
 	err = each(calls, func(r *trace.Record) {
 		resolver.Observe(r)
 		x.add(r)
@@ -87,6 +96,7 @@ func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tal
 func (x *tally) add(r *trace.Record) {
 	x.mark()
 	x.memo.Observe(r)
+	x.estimates.Record(r)
 	x.counter.Add(r)
 	if !x.calls.window.started {
 		x.earlier, x.started = x.counter.Calls(), x.calls.stats.last

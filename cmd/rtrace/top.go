@@ -21,6 +21,7 @@ func topCommand() command {
 			About: "Adds up all allocations of a trace by call site, the most bytes first. Live is the memory that is still live at the end, or at --to. Peak is the " +
 				"largest amount of live memory that a group had. At peak is the live memory of the group when the live memory of all groups together was largest. A " +
 				"block from realloc counts at the call of realloc.\n\n" +
+				"Of a trace recorded with --budget, it prints estimates of what was allocated, each with its interval of 95 %. Live, temporary and peak are not known then.\n\n" +
 				"If the trace has stacks, frames of the C++ operator new at their beginning are left out. If it has none, only the caller in the trace is known.\n\n" +
 				"Memory use grows with the number of live blocks and distinct stacks.",
 			Lists:  []cli.List{keyList, pointList, countList},
@@ -86,12 +87,16 @@ func (o *topOptions) run(ctx context.Context, s cli.Streams, args []string) erro
 		return err
 	}
 	var r *topReport
+	o.in.windows = true
 	read := func(in *input) error {
 		t, err := o.tally(ctx, in, tallyOptions{file: file, warn: warner(s.Err, "top")})
 		r = &topReport{tally: t, options: o}
 		return err
 	}
 	return o.in.examine(ctx, s, "top", args, read, func(*input) error {
+		if r.estimates.Any() {
+			return r.showEstimates(s)
+		}
 		r.collect()
 		if o.json {
 			return writeJSON(s.Out, r.object())

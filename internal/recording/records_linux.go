@@ -94,7 +94,7 @@ func (x *session) write(rec *trace.Record) error {
 		}
 		return x.put(rec)
 	}
-	err := e.resident.Before(rec, x.put)
+	err := errors.Join(x.beforeEnd(rec, x.put), e.resident.Before(rec, x.put))
 	if e.heap != nil {
 		err = errors.Join(err, e.heap.Before(rec, x.out.Side(), x.put))
 	}

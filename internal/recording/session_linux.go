@@ -5,10 +5,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"rtrace-bpf/internal/analysis/estimate"
-	"rtrace-bpf/internal/recording/cost"
 	"rtrace-bpf/internal/recording/naming"
 	"rtrace-bpf/internal/recording/output"
 	"rtrace-bpf/internal/recording/watch"
@@ -175,43 +173,6 @@ func (x *session) run(ctx, until context.Context) error {
 // name returns the name of the process.
 func (x *session) name() string { return x.probes.tracer.Plan().ProcessName() }
 
-// costs follow what tracing costs the process.
-type costs struct {
-	meter    cost.Meter
-	last     cost.Interval // that was measured
-	reported bool          // that they are not known
-}
-
-// beginCosts takes the first reading.
-func (x *session) beginCosts() {
-	x.costs.meter.Look(cost.Reading{CPU: x.extras.resident.CPU()}, time.Now(), host.Costs{})
-}
-
-// watch passes to the Reporter that tracing costs the process much, or many calls are lost.
-// last is set when the trace has ended.
-func (x *session) watch(stats *record.Stats, last bool) {
-	each, known, err := x.probes.tracer.Costs(last)
-	if err != nil && !x.costs.reported {
-		x.costs.reported = true
-		x.of.options.Line.Detail("process %d: the cost of tracing it is not known: %v", x.pid, err)
-	}
-	if err == nil && !known {
-		return // the next reading covers this interval as well
-	}
-	hits, err := x.probes.tracer.Hits()
-	if err != nil {
-		return // the losses are in the summary
-	}
-	now := cost.Reading{Hits: hits, Calls: stats.Calls, Lost: stats.LostEvents(), CPU: x.extras.resident.CPU()}
-	i, warn := x.costs.meter.Look(now, time.Now(), each)
-	if !last { // a process that has ended has no processor time
-		x.costs.last = i
-	}
-	if warn {
-		x.of.options.Report.Expensive(x.pid, &i, each)
-	}
-}
-
 // measured passes the state of the recording to what sums up its records. ended is set at
 // the end.
 func (x *session) measured(stats *record.Stats, ended bool) {
@@ -227,6 +188,6 @@ func (x *session) measured(stats *record.Stats, ended bool) {
 func (x *session) measure(stats *record.Stats) watch.Measure {
 	return watch.Measure{
 		RSS: x.extras.resident.Bytes(), Calls: stats.Calls, Lost: stats.LostEvents(), Losses: Losses(stats),
-		Pauses: stats.Lost[order.LossPaused], Cost: x.costs.last,
+		Pauses: stats.Lost[order.LossPaused], Cost: x.costs.last, Factor: x.costs.factor(),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"rtrace-bpf/encoder"
 	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/rss"
+	"rtrace-bpf/trace"
 	"rtrace-bpf/tracer/record"
 )
 
@@ -16,6 +17,7 @@ type Summary struct {
 	Stats     record.Stats
 	Growth    *rss.Growth       // of resident memory; nil if it is not known
 	Residence *record.Residence // what is known of resident memory; nil if page faults are not recorded
+	Cost      *trace.Cost       // what recording cost the process; nil if that is not known
 	Estimates *estimate.Totals  // of a recording in windows; nil for another
 	Runtime   string            // counts of the .NET runtime's events; empty for none
 	Remarks   []string          // of the encoder
@@ -36,7 +38,7 @@ func (x *session) summary() *Summary {
 		Process: Process{PID: x.pid, Name: x.name(), Path: x.path(), Child: x.child},
 		Regular: x.out.Regular(), Size: x.out.Size(), Alone: x.probes.alone, Stats: x.stats,
 		Remarks: encoder.Remarks(x.out.Encoder()), CutStacks: encoder.CutStacks(x.out.Encoder()),
-		Estimates: x.estimates, Sites: x.liveSites, Frame: x.frames.Text,
+		Cost: x.costs.total, Estimates: x.estimates, Sites: x.liveSites, Frame: x.frames.Text,
 	}
 	s.Growth = x.extras.resident.Growth(rss.Live{
 		Blocks: uint64(x.stats.LiveBlocks), Bytes: x.stats.LiveBytes,

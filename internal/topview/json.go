@@ -30,9 +30,10 @@ type object struct {
 type processObject struct {
 	PID    int     `json:"pid"`
 	Name   string  `json:"name"`
-	RSS    uint64  `json:"rss"`    // 0 if it is not known
-	Share  float64 `json:"share"`  // of its processor time that goes into tracing
-	Factor float64 `json:"factor"` // how many times slower it is; 0 if that is not known
+	RSS    uint64  `json:"rss"`          // 0 if it is not known
+	Share  float64 `json:"share"`        // of its processor time that goes into tracing
+	Factor float64 `json:"factor"`       // how many times slower it is; 0 if that is not known
+	Whole  float64 `json:"whole_factor"` // the same since tracing began
 	Execs  int     `json:"execs"`
 	Ended  bool    `json:"ended"`
 }
@@ -85,7 +86,7 @@ func (l *listing) writeJSON(w io.Writer, rows int) error {
 		Processes: []processObject{}, Resources: []resourceTotal{}, Rows: []rowObject{},
 	}
 	for _, p := range s.Processes {
-		x.Processes = append(x.Processes, processObject{p.PID, printable.Name(p.Name), p.RSS, p.Share, p.Factor, p.Execs, p.Ended})
+		x.Processes = append(x.Processes, processObject{p.PID, printable.Name(p.Name), p.RSS, p.Share, p.Factor, p.Whole, p.Execs, p.Ended})
 		x.Lost += p.Lost
 		x.Pauses += p.Pauses
 	}

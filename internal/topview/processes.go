@@ -28,7 +28,8 @@ func (s *Snapshot) title() string {
 // tracing returns the line about what tracing costs, and what is missing. Losses come first.
 func (s *Snapshot) tracing() string {
 	var lost, pauses uint64
-	var share, factor float64
+	var share, factor, whole float64
+	about := ""
 	var losses []string
 	for i := range s.Processes {
 		p := &s.Processes[i]
@@ -37,11 +38,17 @@ func (s *Snapshot) tracing() string {
 		if p.Losses != "" {
 			losses = append(losses, p.Losses)
 		}
-		share, factor = max(share, p.Share), max(factor, p.Factor)
+		if p.AtLeast {
+			about = "at least "
+		}
+		share, factor, whole = max(share, p.Share), max(factor, p.Factor), max(whole, p.Whole)
 	}
 	costs := "tracing costs not known yet"
-	if factor != 0 {
-		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%.2f times slower)", 100*share, factor)
+	switch {
+	case factor != 0 && whole != 0:
+		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%s%.2f times slower, %.2f since the start)", 100*share, about, factor, whole)
+	case factor != 0:
+		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%s%.2f times slower)", 100*share, about, factor)
 	}
 	missing := fmt.Sprintf("lost %d  paused %d", lost, pauses)
 	if len(losses) > 0 { // a narrow terminal cuts the end of the line

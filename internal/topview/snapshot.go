@@ -18,16 +18,18 @@ type Snapshot struct {
 
 // Process is a process that is or was traced.
 type Process struct {
-	PID    int
-	Name   string
-	RSS    uint64  // resident bytes; 0 if they are not known
-	Lost   uint64  // events that were lost
-	Losses string  // their kinds; empty for none
-	Pauses uint64  // of the recording
-	Share  float64 // of its processor time that goes into tracing
-	Factor float64 // how many times as much processor time it takes because of that; 0 if it is not known
-	Execs  int     // how often it executed another program
-	Ended  bool
+	PID     int
+	Name    string
+	RSS     uint64  // resident bytes; 0 if they are not known
+	Lost    uint64  // events that were lost
+	Losses  string  // their kinds; empty for none
+	Pauses  uint64  // of the recording
+	Share   float64 // of its processor time that goes into tracing
+	Factor  float64 // how many times as much processor time it takes because of that; 0 if it is not known
+	AtLeast bool    // Factor is a lower bound
+	Whole   float64 // Factor since tracing began; 0 if it is not known
+	Execs   int     // how often it executed another program
+	Ended   bool
 }
 
 // Place is where calls were made.

@@ -11,10 +11,6 @@ import (
 	"rtrace-bpf/tracer/order"
 )
 
-// Doubt is how far the cost of a hit in the traced process may be from what a child of the
-// tracer measures, as a share of it: the process has other caches and other code around.
-const Doubt = 0.25
-
 // Windows opens and closes windows, so that recording stays within a budget. It belongs to a
 // Governor.
 type Windows struct {
@@ -85,7 +81,7 @@ func (w *Windows) read() budget.Reading {
 func (w *Windows) turn(r budget.Reading, weight uint64, until, stretch time.Duration) {
 	w.turns = append(w.turns, Turn{uint64(r.Time), trace.Window{
 		Weight: weight, Until: int64(until), Stretch: int64(stretch),
-		Used: int64(r.CPU - w.first.CPU), Added: int64(r.Hits - w.first.Hits), Doubt: Doubt * 1e6,
+		Used: int64(r.CPU - w.first.CPU), Added: int64(r.Hits - w.first.Hits), Doubt: trace.CostDoubt * 1e6,
 	}})
 }
 

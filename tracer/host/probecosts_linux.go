@@ -21,15 +21,16 @@ type Costs struct {
 	Return time.Duration // of a return probe, in addition to the entry's
 }
 
-// Hits counts how often the probes of a process were hit, recorded or not.
+// Hits counts how often the programs of a process ran, whether they recorded something or not.
 type Hits struct {
 	Entries, Returns uint64
+	Faults           uint64        // page faults: no probe, so only Inside has their cost
 	Inside           time.Duration // spent in our programs; estimated, since one hit in 31 is timed
 }
 
 // Since returns the hits since before was counted.
 func (h Hits) Since(before Hits) Hits {
-	return Hits{h.Entries - before.Entries, h.Returns - before.Returns, h.Inside - before.Inside}
+	return Hits{h.Entries - before.Entries, h.Returns - before.Returns, h.Faults - before.Faults, h.Inside - before.Inside}
 }
 
 // Cost returns the CPU time that hits have cost, including the recording.

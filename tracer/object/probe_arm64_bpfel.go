@@ -376,11 +376,12 @@ const (
 	ProbeWorkKindWORK_UNCHECKED ProbeWorkKind = 2
 	ProbeWorkKindWORK_HIT       ProbeWorkKind = 3
 	ProbeWorkKindWORK_RETURN    ProbeWorkKind = 4
-	ProbeWorkKindWORK_COMPARED  ProbeWorkKind = 5
-	ProbeWorkKindWORK_DIFFER    ProbeWorkKind = 6
-	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 7
-	ProbeWorkKindWORK_TIME      ProbeWorkKind = 8
-	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 9
+	ProbeWorkKindWORK_FAULT     ProbeWorkKind = 5
+	ProbeWorkKindWORK_COMPARED  ProbeWorkKind = 6
+	ProbeWorkKindWORK_DIFFER    ProbeWorkKind = 7
+	ProbeWorkKindWORK_BEGAN     ProbeWorkKind = 8
+	ProbeWorkKindWORK_TIME      ProbeWorkKind = 9
+	ProbeWorkKindWORK_COUNT     ProbeWorkKind = 10
 )
 
 // Names of all BPF objects in the ELF.

@@ -59,13 +59,13 @@ func (p *Programs) Forget(tid uint32) {
 	_ = p.ThreadsByTid.Delete(tid)
 }
 
-// Hits returns how often the probes were hit up to now, and the time inside the programs.
+// Hits returns how often the probes were hit and pages touched up to now, and the time inside the programs.
 // It may be called from any goroutine until Close.
 func (p *Programs) Hits() (host.Hits, error) {
 	const timedOf = 31 // TIMED_OF of bpf/records.h
-	var n [3]uint64
+	var n [4]uint64
 	var perCPU []uint64
-	for i, kind := range [...]object.ProbeWorkKind{object.ProbeWorkKindWORK_HIT, object.ProbeWorkKindWORK_RETURN, object.ProbeWorkKindWORK_TIME} {
+	for i, kind := range [...]object.ProbeWorkKind{object.ProbeWorkKindWORK_HIT, object.ProbeWorkKindWORK_RETURN, object.ProbeWorkKindWORK_FAULT, object.ProbeWorkKindWORK_TIME} {
 		if err := p.Work.Lookup(uint32(kind), &perCPU); err != nil {
 			return host.Hits{}, fmt.Errorf("read hits of probes: %w", err)
 		}
@@ -73,7 +73,7 @@ func (p *Programs) Hits() (host.Hits, error) {
 			n[i] += of
 		}
 	}
-	return host.Hits{Entries: n[0], Returns: n[1], Inside: time.Duration(n[2] * timedOf)}, nil
+	return host.Hits{Entries: n[0], Returns: n[1], Faults: n[2], Inside: time.Duration(n[3] * timedOf)}, nil
 }
 
 // Close frees the programs and maps.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/usage"
 )
 
@@ -71,14 +72,36 @@ type Profile struct {
 	// Span is the time from the first call to the last one, and PeakTime that
 	// from the first call to when most bytes were live.
 	Span, PeakTime time.Duration
+	// Estimated means that the trace was recorded in windows: the samples are estimates of what
+	// was allocated, and Live, Peak and Lived are not known.
+	Estimated bool
+}
+
+// Known returns the values that are known.
+func (p *Profile) Known() []Value {
+	if p.Estimated {
+		return []Value{AllocSpace, AllocObjects}
+	}
+	return []Value{InuseSpace, InuseObjects, AllocSpace, AllocObjects}
 }
 
 // Profile returns the sums so far. It shares memory with b.
 func (b *Builder) Profile() *Profile {
-	p := &Profile{Locations: b.locations, Total: b.counter.Total(), Span: b.ages.span(), PeakTime: b.ages.peakTime()}
+	p := &Profile{Estimated: b.estimates.Any(), Locations: b.locations, Total: b.counter.Total(), Span: b.ages.span(), PeakTime: b.ages.peakTime()}
+	if p.Estimated {
+		all := b.estimates.All()
+		p.Total, p.PeakTime = usage.Usage{Allocated: all.Amount()}, 0
+		p.Comments = []string{
+			b.estimates.Text(), "allocated: " + all.Blocks.Text() + " blocks, " + all.Bytes.Text() + " bytes", estimate.Lifeless,
+		}
+	}
 	for n, s := range b.samples {
 		x := Sample{Stack: b.stacks[s.stack], Label: Label{PID: s.pid, TID: s.tid, Thread: s.thread}, Usage: b.counter.Of(n)}
 		x.Lived = b.ages.lived(n, x.Live.Blocks+x.Unknown.Blocks)
+		if p.Estimated {
+			about := b.estimates.Of(n)
+			x.Usage, x.Lived = usage.Usage{Allocated: about.Amount()}, 0
+		}
 		if s.function != 0 {
 			x.Function = b.names.Text(s.function)
 		}

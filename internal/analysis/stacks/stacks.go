@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
 	"rtrace-bpf/trace"
@@ -101,6 +102,7 @@ type Builder struct {
 	latest    sample // of the last call
 	number    int    // of latest
 	ages      ages
+	estimates estimate.Groups // of the same samples
 
 	frames []Location
 	key    []byte
@@ -122,6 +124,9 @@ func NewBuilder(o Options) *Builder {
 	}
 	b.counter = usage.New(func(r *trace.Record) int {
 		n := b.find(r)
+		if n >= 0 {
+			b.estimates.Add(n, r.Call.Size)
+		}
 		b.ages.began(n)
 		return n
 	})
@@ -133,6 +138,7 @@ func NewBuilder(o Options) *Builder {
 func (b *Builder) Add(r *trace.Record) {
 	b.memo.Observe(r)
 	b.ages.observe(r)
+	b.estimates.Record(r)
 	b.counter.Add(r)
 	b.ages.peaked(b.counter.Peaks())
 }

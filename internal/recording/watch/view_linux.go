@@ -28,10 +28,10 @@ func (v *View) Of(s Snapshot, elapsed time.Duration) *topview.Snapshot {
 		p := &s.Processes[i]
 		x := topview.Process{
 			PID: p.PID, Name: p.Name, RSS: p.Measure.RSS, Lost: p.Measure.Lost, Losses: p.Measure.Losses, Pauses: p.Measure.Pauses,
-			Share: p.Measure.Cost.Share, Execs: p.Execs, Ended: p.Ended,
+			Share: p.Measure.Cost.Share, Whole: p.Measure.Factor, Execs: p.Execs, Ended: p.Ended,
 		}
 		if p.Measure.Cost.Rate > 0 {
-			x.Factor = p.Measure.Cost.Factor()
+			x.Factor, x.AtLeast = p.Measure.Cost.Slower()
 		}
 		out.Processes = append(out.Processes, x)
 	}

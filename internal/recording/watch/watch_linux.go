@@ -49,6 +49,7 @@ type Measure struct {
 	Losses string // their kinds; empty for none
 	Pauses uint64
 	Cost   cost.Interval // the last one that was measured
+	Factor float64       // how many times as much processor time it took since recording began; 0 if it is not known
 }
 
 // New returns a Watch that has seen nothing.

@@ -42,6 +42,7 @@ type builder struct {
 	functions map[functionKey]*profile.Function
 	locations []*profile.Location // by number in from
 	processes bool                // whether there are several processes
+	values    []stacks.Value      // of each sample
 }
 
 type functionKey struct{ name, system, file string }
@@ -59,6 +60,11 @@ func build(p *stacks.Profile, v stacks.Value) *profile.Profile {
 		b.to.Comments = append(b.to.Comments, sites.Printable(c))
 	}
 	for _, value := range order {
+		if slices.Contains(p.Known(), value) {
+			b.values = append(b.values, value)
+		}
+	}
+	for _, value := range b.values {
 		b.to.SampleType = append(b.to.SampleType, &profile.ValueType{Type: value.String(), Unit: value.Unit()})
 	}
 	b.addMappings()
@@ -159,7 +165,7 @@ func (b *builder) sample(s *stacks.Sample) *profile.Sample {
 	for _, n := range s.Stack {
 		to.Location = append(to.Location, b.locations[n])
 	}
-	for _, v := range order {
+	for _, v := range b.values {
 		to.Value = append(to.Value, int64(min(v.Of(&s.Usage), math.MaxInt64)))
 	}
 	if s.Function != "" {

@@ -48,8 +48,11 @@ type profile struct {
 // first. Write does not close w.
 func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 	f := file{
-		Schema: Schema, Name: sites.Printable(p.Name), Exporter: "rtrace", Active: int(v),
+		Schema: Schema, Name: sites.Printable(p.Name), Exporter: "rtrace",
 		Shared: shared{Frames: []frame{}},
+	}
+	if p.Estimated {
+		f.Name += ": " + sites.Printable(p.Comments[0])
 	}
 	numbers := make(map[frame]int)
 	samples := make([][]int, len(p.Samples))
@@ -69,8 +72,11 @@ func Write(w io.Writer, p *stacks.Profile, v stacks.Value) error {
 			samples[i] = append(samples[i], n)
 		})
 	}
-	for v := range stacks.Value(stacks.Values) {
-		f.Profiles = append(f.Profiles, values(p, v, samples))
+	for i, known := range p.Known() {
+		f.Profiles = append(f.Profiles, values(p, known, samples))
+		if known == v {
+			f.Active = i
+		}
 	}
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b)
