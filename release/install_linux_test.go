@@ -18,7 +18,12 @@ type root struct {
 	remove   func() // removes the package; nil if there is no program for that
 }
 
-func newRoot(t *testing.T) *root { return &root{dir: t.TempDir(), bin: "/usr/bin"} }
+// newRoot returns an empty root directory. Whoever may trace may install there, too.
+func newRoot(t *testing.T) *root {
+	t.Helper()
+	testutil.NeedBPF(t)
+	return &root{dir: t.TempDir(), bin: "/usr/bin"}
+}
 
 // run runs a command in the root directory. The mounts are in a namespace of their own, which
 // ends with the command.
@@ -45,7 +50,6 @@ func (r *root) trace(t *testing.T, version string) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	testutil.NeedBPF(t)
 	built := testutil.BuildText(t, program, "-static", "-g", "-O1", "-fno-builtin", "-fno-omit-frame-pointer")
 	output(t, r.dir, "cp", built, filepath.Join(r.dir, "losing"))
 	r.run(t, r.bin+"/rtrace-bpf", "-q", "-o", "/trace", "--", "/losing")
