@@ -74,6 +74,7 @@ need-test-all: need-test
 	@.ci/need 'the tools read what the program writes' heaptrack_print=heaptrack valgrind=valgrind
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace and replay with other allocators' "$$lib/libjemalloc.so.2=libjemalloc2" "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep redis-check-rdb=redis-tools redis-server=redis-server
+	@.ci/need 'tests install the packages of a release' rpm=rpm umoci=umoci ssh-keygen=openssh-client unshare=util-linux
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev" "$$lib/libQt6Core.so=qt6-base-dev"
 
 .PHONY: need-duckdb
@@ -297,26 +298,27 @@ install-files:
 		install -D -m 644 "bin/share/$$file" "$(DESTDIR)$(PREFIX)/share/$$file" || exit; \
 	done
 
-# Programs without cgo are static. Debian has a different folder for zsh.
+# Programs without cgo are static, so packages need nothing else.
+ARCHES ?= amd64 arm64
 .PHONY: release
-release: share ## make archives and .deb packages for amd64 and arm64 in dist/
-	@.ci/need 'to make packages' ar=binutils
+release: share ## make archives, packages, images, SBOMs and checksums for ARCHES in dist/ (docs/release.md)
 	rm -rf dist
-	for arch in amd64 arm64; do \
-		export GOOS=linux GOARCH=$$arch SOURCE_DATE_EPOCH=$$(.ci/version --time); \
-		name=rtrace-bpf_$(VERSION)_linux_$$arch; \
-		$(BUILD) -o dist/$$arch/ ./cmd/rtrace-bpf ./cmd/rtrace && \
-		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/$$name PREFIX= && \
-		cp LICENSE README.md CHANGELOG.md dist/$$name && cp bpf/LICENSE dist/$$name/LICENSE.bpf && cp bpf/LICENSE.GPL-2.0 dist/$$name && \
-		tar --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner -C dist -cf - $$name | gzip -9n >dist/$$name.tar.gz && \
-		$(MAKE) install-files BIN=dist/$$arch DESTDIR=dist/deb-$$arch PREFIX=/usr && \
-		mv dist/deb-$$arch/usr/share/zsh/site-functions dist/deb-$$arch/usr/share/zsh/vendor-completions && \
-		gzip -9n dist/deb-$$arch/usr/share/man/man1/*.1 && \
-		install -D -m 644 .ci/copyright dist/deb-$$arch/usr/share/doc/rtrace-bpf/copyright && \
-		gzip -9n <CHANGELOG.md >dist/deb-$$arch/usr/share/doc/rtrace-bpf/changelog.gz && \
-		.ci/deb '$(VERSION)' $$arch dist/deb-$$arch dist/rtrace-bpf_$(VERSION)_$$arch.deb && \
-		rm -rf dist/$$arch dist/$$name dist/deb-$$arch || exit; \
+	for arch in $(ARCHES); do \
+		GOOS=linux GOARCH=$$arch $(BUILD) -o dist/build/$$arch/ ./cmd/rtrace-bpf ./cmd/rtrace || exit; \
 	done
+	@GO='$(GO)' MAKE='$(MAKE)' release/make '$(VERSION)' $(ARCHES)
+
+.PHONY: check-release
+check-release: need-test-all ## make the release for all architectures twice, with all code compiled twice, and compare and install it, as root
+	@.ci/need 'to read images of several architectures' skopeo=skopeo
+	RTRACE_RELEASE=whole $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run '^TestRelease$$' ./release
+
+# SIGN is a command that signs the file that follows it.
+SIGN ?= gpg --armor --detach-sign
+.PHONY: sign
+sign: ## check dist/ and sign its SHA256SUMS with the command SIGN (gpg)
+	cd dist && sha256sum --check --strict --quiet SHA256SUMS
+	$(SIGN) dist/SHA256SUMS
 
 .PHONY: clean
 clean: ## remove what was built

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"time"
 
@@ -119,7 +120,7 @@ func (f *explainFlags) explain(ctx context.Context, s cli.Streams) error {
 			return err
 		}
 		failed++
-		fmt.Fprintln(s.Err, printable.Name(name+" explain: "+err.Error()))
+		cli.Message(s.Err, slog.LevelError, name+" explain", printable.Name(err.Error()))
 	}
 	switch failed {
 	case 0:

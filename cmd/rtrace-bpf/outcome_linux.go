@@ -77,16 +77,16 @@ func (r *reporter) total(result *recording.Result) {
 	if result.Windows > 1 {
 		what = "traces"
 	}
-	r.line.Print("%d %s, %s", result.Sessions, what, callCounts(all))
+	r.line.Note("%d %s, %s", result.Sessions, what, callCounts(all))
 	if !r.config.allocators.noLive && r.config.limits.budget == 0 && result.Windows == 1 { // a window does not know the blocks of the one before
-		r.line.Print("  live at the end: %d blocks, %s", all.LiveBlocks, status.Bytes(all.LiveBytes))
+		r.line.Note("  live at the end: %d blocks, %s", all.LiveBlocks, status.Bytes(all.LiveBytes))
 		if all.UnknownBlocks > 0 {
-			r.line.Print("  %s", unknown(all))
+			r.line.Note("  %s", unknown(all))
 		}
 	}
-	r.line.Print("  lost: %d%s", all.LostEvents(), losses(all))
+	r.line.Note("  lost: %d%s", all.LostEvents(), losses(all))
 	if all.Lost[order.LossPaused] > 0 {
-		r.line.Print("  paused: %s", pauses(all))
+		r.line.Note("  paused: %s", pauses(all))
 	}
 }
 

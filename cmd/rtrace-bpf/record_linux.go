@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -44,12 +45,14 @@ func recordUnnamed(ctx context.Context, s cli.Streams, args []string, env settin
 // run parses the command line and carries it out. page returns the help.
 func (c *config) run(ctx context.Context, s cli.Streams, args []string, env settings, page func() *cli.Page) cli.ExitCode {
 	err := c.parse(args, env)
+	s, flush := c.general.log.apply(s)
+	defer flush()
 	if err == nil {
 		err = c.checkTerminal(s)
 	}
 	if err == nil && !c.general.quiet {
 		for _, w := range c.general.warnings {
-			fmt.Fprintln(s.Err, name+": warning: "+w)
+			cli.Message(s.Err, slog.LevelWarn, name, "warning: "+w)
 		}
 	}
 	if c.command != nil && err == nil && !c.general.version {
@@ -216,6 +219,6 @@ func recordDotnet(ctx context.Context, s cli.Streams, c *config, env settings) e
 // show progress.
 func (c *config) newLine(s cli.Streams, terminal bool) *status.Line {
 	return status.New(status.Options{
-		Out: s.Err, Program: name, Progress: terminal && !c.general.quiet, Quiet: c.general.quiet, Verbose: c.general.verbose,
+		Out: s.Err, Program: name, Progress: terminal && !c.general.quiet && c.general.log.format != jsonLog, Quiet: c.general.quiet, Verbose: c.general.verbose,
 	})
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"rtrace-bpf/cmd/internal/flags"
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/linux/remote"
-	"rtrace-bpf/internal/printable"
 )
 
 // remoteFlags select a request to the rtrace-bpf that traces a process.
@@ -45,7 +45,7 @@ func (r *remoteFlags) send(ctx context.Context, w io.Writer, quiet bool) error {
 	answers, err := remote.Send(ctx, r.request())
 	if !quiet {
 		for _, text := range answers {
-			fmt.Fprintln(w, printable.Text(name+": "+text))
+			cli.Message(w, slog.LevelInfo, name, text)
 		}
 	}
 	if errors.Is(err, remote.ErrNotTraced) {

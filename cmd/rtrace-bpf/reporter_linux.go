@@ -141,7 +141,7 @@ func (r *reporter) TooMany(pid, traced int) {
 }
 
 // Failed prints why the recording of a process has failed.
-func (r *reporter) Failed(pid int, err error) { r.line.Print("process %d: %v", pid, err) }
+func (r *reporter) Failed(pid int, err error) { r.line.Fail("process %d: %v", pid, err) }
 
 // Full prints that a trace is as large as --max-size allows.
 func (r *reporter) Full(pid int) {
@@ -153,7 +153,7 @@ func (r *reporter) Ended(s *recording.Summary) {
 	switch {
 	case r.config.general.quiet:
 	case s.Child && s.Suspects == 0:
-		r.line.Print("%s", childSummary(s))
+		r.line.Note("%s", childSummary(s))
 	case s.Child:
 		_ = r.line.Write(func(w io.Writer) error { // writing to memory cannot fail
 			fmt.Fprintf(w, "%s: %s\n", name, childSummary(s))

@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"rtrace-bpf/internal/cli"
@@ -16,8 +17,11 @@ func (t *topFlags) run(ctx context.Context, s cli.Streams, env settings) (status
 	recorded, stop := context.WithCancel(ctx)
 	defer stop()
 	screen := !t.batch && s.OutTerminal && s.InTerminal && env.get("TERM") != "dumb"
-	messages, errOut := &kept{to: s.Err}, s.Err
-	s.Err = messages
+	messages := new(kept)
+	s.Err = cli.Redirect(s.Err, func(w io.Writer) io.Writer {
+		messages.to = w
+		return messages
+	})
 	w, err := t.start(recorded, s, env, screen)
 	if w != nil && w.command != nil {
 		defer context.AfterFunc(ctx, w.command.terminate)()
@@ -27,7 +31,7 @@ func (t *topFlags) run(ctx context.Context, s cli.Streams, env settings) (status
 		model := topview.New(w, topview.Options{By: topview.By(t.by), Order: topview.Order(t.order), Filter: t.filter, Plain: !env.showsUTF8()})
 		if screen {
 			messages.hold()
-			err = t.interact(recorded, stop, s, w, model, env, func() { messages.release(errOut) })
+			err = t.interact(recorded, stop, s, w, model, env, messages.release)
 		} else {
 			err = t.printAll(stop, s, w, model)
 		}
@@ -67,7 +71,7 @@ func (t *topFlags) interact(ctx context.Context, stop func(), s cli.Streams, w *
 		err = t.last(s, w, model, width)
 	}
 	for _, path := range w.written {
-		fmt.Fprintf(s.Err, "%s top: wrote %s\n", name, printable.Name(path))
+		cli.Message(s.Err, slog.LevelInfo, name+" top", "wrote "+printable.Name(path))
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -96,7 +97,7 @@ func (x *launched) wait(s cli.Streams, env settings) (status int, err error) {
 	}
 	x.discard()
 	if _, err := os.Stat(x.output); x.output != "" && err == nil {
-		fmt.Fprintf(s.Err, "%s top: the output of the command is in %s\n", name, printable.Name(x.output))
+		cli.Message(s.Err, slog.LevelInfo, name+" top", "the output of the command is in "+printable.Name(x.output))
 	}
 	return status, nil
 }

@@ -245,30 +245,31 @@ func (x *topScreen) styled(line topview.Line) string {
 type kept struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	to   io.Writer // where messages go at once; nil: they are kept
+	to   io.Writer // where messages go
+	held bool      // they are kept
 }
 
 // Write implements io.Writer.
 func (k *kept) Write(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.to != nil {
+	if !k.held {
 		return k.to.Write(b)
 	}
 	return k.text.Write(b)
 }
 
 // release writes what was kept, and from now on everything at once.
-func (k *kept) release(to io.Writer) {
+func (k *kept) release() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, _ = to.Write(k.text.Bytes()) // there is no other place for messages
-	k.to = to
+	_, _ = k.to.Write(k.text.Bytes()) // there is no other place for messages
+	k.held = false
 }
 
 // hold keeps messages from now on.
 func (k *kept) hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.to = nil
+	k.held = true
 }

@@ -79,9 +79,12 @@ func commandVerb(word string, page *cli.Page, setup func(*flags.Groups) commandF
 
 // parsedVerb returns a verb. misuse is its exit code for a wrong command line with a command.
 func parsedVerb(word string, page *cli.Page, misuse cli.ExitCode, setup func(*flags.Groups) commandFunc) verb {
+	var log logFlag
 	declare := func(g *flags.Groups) commandFunc {
 		do := setup(g)
-		g.Help(g.Group("General"), "h")
+		general := g.Group("General")
+		log.declare(general)
+		g.Help(general, "h")
 		return do
 	}
 	full := func() *cli.Page {
@@ -95,6 +98,8 @@ func parsedVerb(word string, page *cli.Page, misuse cli.ExitCode, setup func(*fl
 		var g flags.Groups
 		do := declare(&g)
 		rest, command, err := g.ParseCommand(name+" "+word, args)
+		s, flush := log.apply(s)
+		defer flush()
 		switch {
 		case errors.Is(err, pflag.ErrHelp):
 			err = full().WriteHelp(s.Out, g.Topic())

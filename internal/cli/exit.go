@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"syscall"
 
@@ -103,7 +104,7 @@ func Code(err error) ExitCode {
 
 // Report prints err for the user of the command called name, as "NAME: message" and a line
 // "hint: …" if there is a hint, and returns the exit code. It removes everything that could
-// affect a terminal. It prints nothing for a reader that went away (EPIPE) and for
+// affect a terminal. A [Log] gets one record. It prints nothing for a reader that went away (EPIPE) and for
 // ErrReported.
 func Report(w io.Writer, name string, err error) ExitCode {
 	code := Code(err)
@@ -121,7 +122,15 @@ func Report(w io.Writer, name string, err error) ExitCode {
 			hint = "run '" + name + " --help'"
 		}
 	case Incomplete:
+		if l, ok := w.(*Log); ok {
+			l.report(slog.LevelWarn, name, message, hint)
+			return code
+		}
 		message = "note: " + message
+	}
+	if l, ok := w.(*Log); ok {
+		l.report(slog.LevelError, name, message, hint)
+		return code
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, printable.Text(message))
 	if hint != "" {

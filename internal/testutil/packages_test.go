@@ -34,6 +34,7 @@ type wing struct {
 var wings = []wing{
 	{"Test helpers", "Only tests import them.", []string{"internal/testutil"}},
 	{"Virtual machines", "They run tests under other kernels.", []string{"vmtest"}},
+	{"Release", "They make the files of a release.", []string{"release"}},
 	{"Programs", "The commands, and what only commands need.", []string{"cmd"}},
 	{"Recording", "From processes to traces that are complete. Linux only.", []string{"internal/recording"}},
 	{"Tracer", "Probes, rings, order, loss: from a process to records. Linux only.", []string{"tracer"}},

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/printable"
 )
 
@@ -65,36 +68,48 @@ func (l *Line) Begin() {
 	l.at = time.Now()
 }
 
-// Print prints a message. Nothing in it can act on a terminal.
-func (l *Line) Print(format string, args ...any) {
+// Print prints a warning. Nothing in it can act on a terminal.
+func (l *Line) Print(format string, args ...any) { l.message(slog.LevelWarn, format, args) }
+
+// Fail prints an error. Nothing in it can act on a terminal.
+func (l *Line) Fail(format string, args ...any) { l.message(slog.LevelError, format, args) }
+
+func (l *Line) message(level slog.Level, format string, args []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
-	fmt.Fprintln(l.Out, printable.Text(fmt.Sprintf(l.Program+": "+format, args...)))
+	cli.Message(l.Out, level, l.Program, fmt.Sprintf(format, args...))
 }
 
 // Note prints a message unless Quiet is set.
 func (l *Line) Note(format string, args ...any) {
 	if !l.Quiet {
-		l.Print(format, args...)
+		l.message(slog.LevelInfo, format, args)
 	}
 }
 
 // Detail prints a message if Verbose is set.
 func (l *Line) Detail(format string, args ...any) {
 	if l.Verbose > 0 {
-		l.Print(format, args...)
+		l.message(slog.LevelDebug, format, args)
 	}
 }
 
-// Write prints several lines, which no other message separates. It returns the error of
-// lines.
+// Write prints several lines, which no other message separates. The first one begins with
+// the program. A [cli.Log] gets one record, with all lines as its text. It returns the error
+// of lines.
 func (l *Line) Write(lines func(io.Writer) error) error {
 	var text bytes.Buffer
 	err := lines(&text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
+	if log, ok := l.Out.(*cli.Log); ok {
+		whole := strings.TrimPrefix(text.String(), l.Program+": ")
+		first, _, _ := strings.Cut(whole, "\n")
+		log.Record(slog.LevelInfo, l.Program, first, slog.String("text", printable.Text(whole)))
+		return err
+	}
 	fmt.Fprint(l.Out, printable.Text(text.String()))
 	return err
 }
