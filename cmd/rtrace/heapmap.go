@@ -28,7 +28,8 @@ func heapmapCommand() command {
 			Synopsis: []string{"[flags] -o OUT [FILE]"},
 			About: "Draws the address space in rows from left to right, like the window of mpatrol's mptrace: memory that is allocated, memory that was freed, and memory " +
 				"that the allocator got from the system without a known block. Distant parts of the address space become regions of their own. A block that is only " +
-				"partly in a region is drawn with that part.\n\n" +
+				"partly in a region is drawn with that part. A picture begins with the region that has most live bytes, prints how fragmented the free memory of each " +
+				"region is, and adds up the regions that it does not draw.\n\n" +
 				"SVG is a picture of one moment, which --at selects. HTML is a page that needs no other file and no network: a slider moves through the trace, the map " +
 				"zooms from the whole to single bytes, and each block shows its address, size, thread and call site.\n\n" +
 				"A moment is an event: the calls of a trace are numbered from 1, whatever they did. If the process executed another program, the map is of the last " +
@@ -49,7 +50,7 @@ func heapmapCommand() command {
 			what.StringVar(&o.at, "at", "end", "draw the moment after `EVENT`: a number, peak (most live bytes) or end; a page begins there")
 			what.Var(&o.base, "base", "draw memory from `ADDRESS` on; a page begins there")
 			what.Var(&o.space, "space", "with --base: draw `BYTES`, such as 4096, 64K or 8M (default: up to the end of the region)")
-			what.Var(groups.Number(&o.regions, 0, 0, groups.Unbounded), "regions", "draw at most the `N` regions with most memory in use (default: 16 in a picture, 256 in a page)")
+			what.Var(groups.Number(&o.regions, 0, 0, groups.Unbounded), "regions", "draw at most `N` regions, those with most memory (default: 16 in a picture, without those that have less than 1 % of it, and 256 in a page)")
 			o.addWhat(what)
 			o.blocks.in.add(f.group("Input"))
 			return o.run
@@ -63,7 +64,11 @@ type heapmapOptions struct {
 	base    address
 	space   groups.Size
 	regions int
+	chosen  bool // regions is set on the command line
 }
+
+// smallRegion is the share of the memory in use below which a region is not drawn by default.
+const smallRegion = 0.01
 
 // address is an address on the command line.
 type address struct {
@@ -113,7 +118,7 @@ func (o *heapmapOptions) check() (event uint64, err error) {
 			return 0, cli.Usagef("--at %s: write the number of an event, peak or end", o.at)
 		}
 	}
-	if o.regions == 0 {
+	if o.chosen = o.regions != 0; !o.chosen {
 		o.regions = 16
 		if o.format == "html" {
 			o.regions = 256
@@ -167,8 +172,14 @@ func (o *heapmapOptions) write(w io.Writer, m *heapmap.Map, curve *timeline.Time
 		}
 		v.View, v.Regions = r, []heapmap.Region{r}
 	}
-	if o.format == "html" || !o.base.set {
+	switch {
+	case o.format == "html":
 		v.Regions, v.Left = largest(m, all, event, o.regions)
+	case !o.base.set:
+		v.Regions, v.Most = all, o.regions
+		if !o.chosen {
+			v.Small = smallRegion
+		}
 	}
 	if len(v.Regions) == 0 {
 		return errors.New("nothing to draw: the trace has no blocks of memory")

@@ -10,6 +10,7 @@ import (
 	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/report/shortname"
 )
 
 // Limits of a page, which keep it below 5 MB. Smaller items are summed up as
@@ -27,7 +28,7 @@ const (
 	maxCurves  = 16                   // resources that are shown
 	bothCurves = 4                    // resources with curves over both axes
 	tableText  = maxText / 5          // reserved for the names of tables
-	frameText  = 3*6*(maxName+8) + 32 // largest size of a frame's texts, if every byte is escaped
+	frameText  = 4*6*(maxName+8) + 32 // largest size of a frame's texts, if every byte is escaped
 	usesOf     = 10                   // numbers in a Use
 	otherFrame = -1
 )
@@ -62,6 +63,8 @@ type frameData struct {
 	Module   []int    `json:"module"`
 	Address  []int    `json:"address"`
 	Inlined  []int    `json:"inlined"` // numbers of the inlined frames
+	// Short holds, by the number of a frame, its function as boxes show it if that is shorter.
+	Short map[int]int `json:"short"`
 }
 
 // nodeData holds the nodes of the tree of stacks as columns. Node 0 is the
@@ -218,7 +221,7 @@ func build(r *digest.Result) *page {
 		b.Step = 1e6
 	}
 	b.Nodes = nodeData{Parent: []int{0}, Frame: []int{otherFrame}}
-	b.Frames = frameData{[]int{}, []int{}, []uint64{}, []int{}, []int{}, []int{}}
+	b.Frames = frameData{[]int{}, []int{}, []uint64{}, []int{}, []int{}, []int{}, map[int]int{}}
 	b.Resources, b.Marks = []resource{}, []mark{}
 	resources := r.Resources[:min(maxCurves, len(r.Resources))]
 	for i, of := range resources {
@@ -285,6 +288,9 @@ func (b *builder) frame(n uint32) (int, bool) {
 		address = "0x" + strconv.FormatUint(f.Addr, 16)
 	}
 	b.Frames.Address = append(b.Frames.Address, b.text(address))
+	if short := shortname.Of(f.Function); short != f.Function {
+		b.Frames.Short[len(b.Frames.Function)-1] = b.text(short)
+	}
 	if f.Inlined {
 		b.Frames.Inlined = append(b.Frames.Inlined, len(b.Frames.Function)-1)
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"rtrace-bpf/internal/analysis/digest"
 	"rtrace-bpf/internal/report/figure"
 	"rtrace-bpf/internal/testutil/browser"
+	"rtrace-bpf/trace"
 )
 
 type box struct {
@@ -170,5 +172,25 @@ func TestFlameKeysAndSearch(t *testing.T) {
 		if b := all["2 "+name]; !near(b.Width, float64(sum)/float64(w.total[5])) {
 			t.Errorf("inverted: %s is %v wide, want %d of %d", name, b.Width, sum, w.total[5])
 		}
+	}
+}
+
+// Boxes show short names; the line above them, a search and a screen reader have the whole ones.
+func TestShortNames(t *testing.T) {
+	const whole, short = "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)", "std::vector<int>::_M_realloc_insert<int>(int&&)"
+	d := digest.New(digest.Options{})
+	r := &trace.Record{Kind: trace.KindCall, Time: 1, PID: 1, Call: trace.Call{Op: trace.OpAlloc, Function: "malloc", ID: 16, Size: 100}}
+	r.Call.Stack = trace.Stack{Frames: []uint64{1, 2}, Names: []string{"leaf from /usr/bin/prog", whole + " from /usr/bin/prog"}, End: trace.StackComplete}
+	d.Add(r)
+	p := open(t, d.Finish(), 1200, 900)
+	var text, label string
+	p.Eval("document.querySelectorAll('#flame .box')[1].textContent", &text)
+	p.Eval("document.querySelectorAll('#flame .box')[1].getAttribute('aria-label')", &label)
+	if text != short || label != whole {
+		t.Errorf("box %q, label %q", text, label)
+	}
+	p.Eval("document.querySelectorAll('#flame .box')[1].focus()", nil)
+	if got := p.Text("#what"); !strings.HasPrefix(got, whole+": allocated 100 B") {
+		t.Errorf("%q", got)
 	}
 }

@@ -41,6 +41,9 @@ class Data {
     return [at, where ? 'at ' + where : '', f.module[frame] && !at.includes('+') ? 'in ' + base(this.text(f.module[frame])) : ''].filter(Boolean).join(' ') || UNKNOWN;
   }
 
+  // short returns the name of a frame as a box shows it.
+  short(frame) { return this.text(this.frames.short[frame]) || this.name(frame); }
+
   module(frame) { return frame < 0 ? '' : this.text(this.frames.module[frame]); }
 
   // line returns the source file and line of a frame, or an empty string.
@@ -91,7 +94,7 @@ class Data {
       let node = root;
       node.add(s.uses[i]);
       for (const frame of frames) {
-        node = node.child(this.same(frame), () => [this.name(frame), this.module(frame), this.inlined.has(frame)]);
+        node = node.child(this.same(frame), () => [this.name(frame), this.module(frame), this.inlined.has(frame), this.short(frame)]);
         node.add(s.uses[i]);
         if (frame >= 0 && this.frames.file[frame]) node.addFrame(frame, s.uses[i]);
       }
@@ -102,10 +105,11 @@ class Data {
 
 // Node is a box of the flame graph.
 class Node {
-  constructor(parent, key, name, module, inlined) {
+  constructor(parent, key, name, module, inlined, short) {
     this.parent = parent;
     this.other = key === -1;
     this.name = name;
+    this.short = short || name;
     this.module = module;
     this.inlined = !!inlined;
     this.depth = parent ? parent.depth + 1 : 0;

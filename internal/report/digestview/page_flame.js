@@ -129,8 +129,8 @@ class Flame {
       e.setAttribute('role', 'treeitem');
       e.setAttribute('aria-level', node.depth + 1);
       e.tabIndex = node === this.current ? 0 : -1;
-      if (pixels > 22) e.textContent = node.name;
-      if (pixels <= 22 || node.inlined) e.setAttribute('aria-label', node.name + (node.inlined ? ', inlined' : ''));
+      if (pixels > 22) e.textContent = node.short;
+      if (pixels <= 22 || node.inlined || node.short !== node.name) e.setAttribute('aria-label', node.name + (node.inlined ? ', inlined' : ''));
       this.nodes.set(e, node);
       this.elements.set(node, e);
       rows = Math.max(rows, node.depth + 1);

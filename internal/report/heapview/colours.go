@@ -15,7 +15,7 @@ var (
 	heap     = theme.Colour{Name: "heap", Light: "#ffffff", Dark: "#0b0d10"}
 	internal = theme.Colour{Name: "internal", Light: "#c8452f", Dark: "#b9503e"}
 	freed    = theme.Colour{Name: "freed", Light: "#f1dfb8", Dark: "#544726"}
-	used     = theme.Colour{Name: "used", Light: "#15202c", Dark: "#eef2f6"}
+	used     = theme.Colour{Name: "used", Light: "#1a5fb4", Dark: "#7fb2f0"}
 )
 
 // colours returns all colours in the order of heapmap.Cell. used1 to used8

@@ -1,8 +1,10 @@
 package heapview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +17,14 @@ import (
 type Options struct {
 	Name  string // program name for the title; empty if unknown
 	Event uint64 // the moment to draw
-	// Regions are the regions to draw, one panel each.
+	// Regions are the regions to draw, in the order of addresses.
 	Regions []heapmap.Region
-	Left    int // regions that are not drawn
-	Width   int // width of the picture in pixels; 0 means 1200
+	Left    int // regions that are not in a page
+	// Most is the largest number of panels of a picture, and Small the share of the memory in use below
+	// which a region gets none; 0 stands for no limit.
+	Most  int
+	Small float64
+	Width int // width of the picture in pixels; 0 means 1200
 	// View is the range that a page shows first; the zero Region means all.
 	View heapmap.Region
 }
@@ -45,6 +51,7 @@ func WriteSVG(w io.Writer, m *heapmap.Map, o Options) error {
 		total.Bytes += u.Bytes
 		total.Free += u.Free
 	}
+	shown, rest := rank(usage, o.Most, o.Small)
 	title := "Memory map"
 	if o.Name != "" {
 		title += " of " + o.Name
@@ -55,18 +62,48 @@ func WriteSVG(w io.Writer, m *heapmap.Map, o Options) error {
 	}
 	sums := fmt.Sprintf("%s live in %s, %s free in %s", figure.Bytes(total.Bytes), plural(total.Blocks, "block"),
 		figure.Bytes(total.Free), plural(uint64(len(o.Regions)), "region"))
-	if o.Left > 0 {
-		sums += fmt.Sprintf("; %s not drawn", plural(uint64(o.Left), "more region"))
-	}
 	p.Text("title text", margin, 30, title)
 	p.Text("text", margin, 50, moment+": "+sums)
 	legend(p, margin, 66)
 
 	y := float64(top)
-	for i, r := range o.Regions {
-		y = panel(p, m, r, usage[i], o, y)
+	for _, i := range shown {
+		y = panel(p, m, o.Regions[i], usage[i], o, y)
+	}
+	if n := len(o.Regions) - len(shown); n > 0 {
+		text := fmt.Sprintf("%s not drawn: %s live in %s", plural(uint64(n), "smaller region"), figure.Bytes(rest.Bytes), plural(rest.Blocks, "block"))
+		if rest.Free > 0 {
+			text += fmt.Sprintf(", %s free", figure.Bytes(rest.Free))
+		}
+		p.Text("text", margin, y+14, text)
+		y += heading
 	}
 	return p.Write(w, float64(o.Width), y, title+" "+moment, sums)
+}
+
+// rank returns the regions to draw, those with most live bytes first, and the sum of the others.
+func rank(usage []heapmap.Usage, most int, small float64) (shown []int, rest heapmap.Usage) {
+	whole := uint64(0)
+	order := make([]int, len(usage))
+	for i, u := range usage {
+		whole += u.Bytes + u.Free
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(usage[b].Bytes, usage[a].Bytes), cmp.Compare(usage[b].Free, usage[a].Free))
+	})
+	for n, i := range order {
+		u := usage[i]
+		minor := n > 0 && float64(u.Bytes+u.Free) < small*float64(whole)
+		if !minor && (most == 0 || len(shown) < most) {
+			shown = append(shown, i)
+			continue
+		}
+		rest.Blocks += u.Blocks
+		rest.Bytes += u.Bytes
+		rest.Free += u.Free
+	}
+	return shown, rest
 }
 
 // plural formats a number with its noun.

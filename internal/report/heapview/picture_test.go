@@ -2,11 +2,13 @@ package heapview
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,7 +110,7 @@ func TestPicture(t *testing.T) {
 		}
 		pixels := d.pixels(t)
 		y := top
-		for _, r := range o.Regions {
+		for _, r := range byLiveBytes(w.m, o.Regions, event) {
 			y += heading
 			l := arrange(r, 1200-gutter-2*margin)
 			for i, c := range w.m.Paint(l.grid, event) {
@@ -121,6 +123,42 @@ func TestPicture(t *testing.T) {
 				}
 			}
 			y += l.rows*l.h + 26
+		}
+	}
+}
+
+// byLiveBytes returns regions, those with most live bytes first.
+func byLiveBytes(m *heapmap.Map, regions []heapmap.Region, event uint64) []heapmap.Region {
+	bytes := map[heapmap.Region]uint64{}
+	for b := range m.Blocks() {
+		for _, r := range regions {
+			if b.Born <= event && (b.Died == 0 || b.Died > event) && r.Start <= b.Address && b.Address <= r.Last {
+				bytes[r] += b.Size
+			}
+		}
+	}
+	regions = slices.Clone(regions)
+	slices.SortStableFunc(regions, func(a, b heapmap.Region) int { return cmp.Compare(bytes[b], bytes[a]) })
+	return regions
+}
+
+// Regions are in the order of live bytes; those beyond the limits are added up.
+func TestRank(t *testing.T) {
+	usage := []heapmap.Usage{{Blocks: 1, Bytes: 5}, {Blocks: 9, Bytes: 500, Free: 100}, {Free: 400}, {Blocks: 2, Bytes: 6}, {Blocks: 4, Bytes: 900}}
+	for _, tt := range []struct {
+		most  int
+		small float64
+		shown []int
+		rest  heapmap.Usage
+	}{
+		{0, 0, []int{4, 1, 3, 0, 2}, heapmap.Usage{}},
+		{0, 0.01, []int{4, 1, 2}, heapmap.Usage{Blocks: 3, Bytes: 11}},
+		{2, 0, []int{4, 1}, heapmap.Usage{Blocks: 3, Bytes: 11, Free: 400}},
+		{1, 0.99, []int{4}, heapmap.Usage{Blocks: 12, Bytes: 511, Free: 500}},
+	} {
+		shown, rest := rank(usage, tt.most, tt.small)
+		if !slices.Equal(shown, tt.shown) || rest != tt.rest {
+			t.Errorf("%d, %v: %v and %+v, want %v and %+v", tt.most, tt.small, shown, rest, tt.shown, tt.rest)
 		}
 	}
 }
