@@ -37,26 +37,35 @@ func TestLog(t *testing.T) {
 		record map[string]any
 		print  func(w *bytes.Buffer, l *Log)
 	}{
-		"error": {"p: process 47 is\\x1b[2J odd\nhint: look\n",
+		"error": {
+			"p: process 47 is\\x1b[2J odd\nhint: look\n",
 			map[string]any{"level": "ERROR", "msg": "process 47 is\\x1b[2J odd", "program": "p", "pid": 47., "hint": "look"},
-			func(w *bytes.Buffer, l *Log) { Report(w, "p", hinted); Report(l, "p", hinted) }},
-		"usage": {"p: no\nhint: run 'p --help'\n",
+			func(w *bytes.Buffer, l *Log) { Report(w, "p", hinted); Report(l, "p", hinted) },
+		},
+		"usage": {
+			"p: no\nhint: run 'p --help'\n",
 			map[string]any{"level": "ERROR", "msg": "no", "program": "p", "hint": "run 'p --help'"},
-			func(w *bytes.Buffer, l *Log) { Report(w, "p", Usagef("no")); Report(l, "p", Usagef("no")) }},
-		"incomplete": {"p: note: 3 events were lost\n",
+			func(w *bytes.Buffer, l *Log) { Report(w, "p", Usagef("no")); Report(l, "p", Usagef("no")) },
+		},
+		"incomplete": {
+			"p: note: 3 events were lost\n",
 			map[string]any{"level": "WARN", "msg": "3 events were lost", "program": "p"},
 			func(w *bytes.Buffer, l *Log) {
 				err := Incompletef("3 events were lost")
 				Report(w, "p", err)
 				Report(l, "p", err)
-			}},
-		"warning": {"p: warning: old\n",
+			},
+		},
+		"warning": {
+			"p: warning: old\n",
 			map[string]any{"level": "WARN", "msg": "old", "program": "p"},
 			func(w *bytes.Buffer, l *Log) {
 				Message(w, slog.LevelInfo, "p", "warning: old")
 				Message(l, slog.LevelInfo, "p", "warning: old")
-			}},
-		"text of a child": {"rtrace postproc: one\ntwo",
+			},
+		},
+		"text of a child": {
+			"rtrace postproc: one\ntwo",
 			map[string]any{"level": "INFO", "msg": "one", "program": "rtrace postproc"},
 			func(w *bytes.Buffer, l *Log) {
 				for _, part := range []string{"rtrace post", "proc: one\ntw", "o"} {
@@ -65,7 +74,8 @@ func TestLog(t *testing.T) {
 						t.Errorf("%d, %v", n, err)
 					}
 				}
-			}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var text, log bytes.Buffer
