@@ -21,8 +21,8 @@ import (
 
 var sqlBlock = regexp.MustCompile("(?ms)^```sql (\\w+)\n(.*?)^```$")
 
-// pageQueries returns the SQL of docs/queries.md by name.
-func pageQueries(t *testing.T) map[string]string {
+// pageSQL returns the SQL of docs/queries.md by name.
+func pageSQL(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/queries.md")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestQueries(t *testing.T) {
 			t.Fatal(code, errOut)
 		}
 	}
-	queries := pageQueries(t)
+	queries := pageSQL(t)
 	setup := queries["setup"]
 	delete(queries, "setup")
 	input, err := json.Marshal(map[string]any{"setup": setup, "queries": queries})
