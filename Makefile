@@ -268,6 +268,12 @@ fuzz: need-go ## run each fuzz target of FUZZ_PACKAGES (all) for FUZZTIME (10s);
 	done; \
 	[ -z "$$failed" ] || { echo 'error: these failed:' >&2; printf '  %s\n' $$failed >&2; exit 1; }
 
+# CALLS=N makes traces of N calls together, of 91 bytes each.
+CALLS ?= 2000000
+.PHONY: bench-questions
+bench-questions: need-duckdb ## measure rtrace over many traces, and DuckDB over their tables; CALLS=100000000 needs 10 GB
+	CALLS=$(CALLS) $(GO) test -run '^$$' -bench '^BenchmarkQuestions$$' -benchtime 1x -timeout 2h -count $(or $(COUNT),1) ./cmd/rtrace
+
 .PHONY: bench
 bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...

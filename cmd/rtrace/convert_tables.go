@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ const tablesFormat = "parquet"
 type tableFlags struct {
 	host    string
 	service string
+	folder  fleetFlags
 	flags   *pflag.FlagSet
 }
 
@@ -32,11 +34,18 @@ func (t *tableFlags) add(f *pflag.FlagSet) {
 	t.flags = f
 	f.StringVar(&t.host, "host", "", "parquet: the machine that was traced is `NAME` (default: "+dataset.Unknown+", because traces do not contain it)")
 	f.StringVar(&t.service, "service", "", "parquet: the program is a part of the service `NAME` (default: the name of the program in the trace, or "+dataset.Unknown+")")
+	t.folder.addFolder(f, "parquet: ")
+}
+
+// of returns the host and the service of a trace, as far as flags name them.
+func (t *tableFlags) of(file string) (host, service string) {
+	host, service = t.folder.place(wholePath(file))
+	return cmp.Or(t.host, host), cmp.Or(t.service, service)
 }
 
 // unused returns an error if one of the flags was given for another format.
 func (t *tableFlags) unused() error {
-	for _, name := range []string{"host", "service"} {
+	for _, name := range []string{"host", "service", "folder-is"} {
 		if t.flags.Changed(name) {
 			return cli.Usagef("--%s: only the format %s has a place for it", name, tablesFormat)
 		}
@@ -83,6 +92,9 @@ func (c *convert) checkTables() error {
 			return cli.Usagef("--%s: the tables have all calls; select rows of them by SQL", name)
 		}
 	}
+	if is := c.place.folder.folderIs; is != "" && c.place.flags.Changed(is) {
+		return cli.Usagef("--%s and --folder-is %s exclude each other", is, is)
+	}
 	if c.output == "" || c.output == "-" {
 		return cli.WithHint(cli.Usagef("%s is a directory of tables, and -o is missing", tablesFormat), "name it, such as -o traces.parquet")
 	}
@@ -109,7 +121,8 @@ func (c *convert) source(ctx context.Context, name string) (s dataset.Source, er
 	if s.ID, err = dataset.ID(untilDone(ctx, file)); err != nil {
 		return s, cli.FileError("reading", name, err)
 	}
-	s.File, s.Host, s.Service, s.NamesOfFiles = filepath.Base(name), c.place.host, c.place.service, c.profile.names.wanted()
+	s.File, s.NamesOfFiles = filepath.Base(name), c.profile.names.wanted()
+	s.Host, s.Service = c.place.of(name)
 	t, err := decoder.OpenFile(name, decoder.Options{Strict: c.input.strict, NoSide: c.input.noSide})
 	if err != nil {
 		return s, cli.WithHint(err, inputHint(name, err))

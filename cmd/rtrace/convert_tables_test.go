@@ -169,6 +169,30 @@ func TestTablesOfDirectory(t *testing.T) {
 	}
 }
 
+// TestTablesOfFolders: the folders of traces name their hosts.
+func TestTablesOfFolders(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile(filepath.Join(spRtraceCorpus, "c-leaks.rtrace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"web1", "web 2"} {
+		folder := filepath.Join(dir, host)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "trace"), append(data, make([]byte, len(host)-4)...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := toTables(t, "--folder-is", "host", "--service", "api", filepath.Join(dir, "web1"), filepath.Join(dir, "web 2"))
+	for _, in := range []string{"host=web1", "host=web%202"} {
+		if all, err := filepath.Glob(filepath.Join(out, "traces/date=*", in, "service=api/*.parquet")); err != nil || len(all) != 1 {
+			t.Error(in, all, err)
+		}
+	}
+}
+
 // TestTablesRefused checks command lines that are wrong, and that a file that is no trace
 // leaves nothing.
 func TestTablesRefused(t *testing.T) {
@@ -183,6 +207,8 @@ func TestTablesRefused(t *testing.T) {
 		{[]string{"-f", "parquet", "-o", trace, trace}, cli.Usage},
 		{[]string{"-f", "parquet", "-o", out, "--value", "alloc_space", trace}, cli.Usage},
 		{[]string{"-f", "jsonl", "--host", "a", trace}, cli.Usage},
+		{[]string{"-f", "jsonl", "--folder-is", "host", trace}, cli.Usage},
+		{[]string{"-f", "parquet", "-o", out, "--host", "a", "--folder-is", "host", trace}, cli.Usage},
 		{[]string{"-f", "parquet", "-o", out, "convert.go"}, cli.Failed},
 		{[]string{"-f", "parquet", "-o", out, "testdata"}, cli.Failed},
 	} {

@@ -26,7 +26,8 @@ type groupFlags struct {
 	top    int
 	caller string
 
-	key sites.Key
+	key    sites.Key
+	builds map[string]string // gets the build ID of each position without a function, unless it is nil
 }
 
 // keyList explains the values of --by.
@@ -79,6 +80,16 @@ func (g *groupFlags) grouping(r *resolve.Resolver) sites.Options {
 			_, module, _ := r.Process(pid).Name(addr)
 			return module
 		},
+	}
+	if g.builds != nil {
+		o.Framer.Position = func(pid int32, addr uint64) string {
+			of := r.Process(pid)
+			position := of.Position(addr)
+			if m, ok := of.Mapping(addr); ok {
+				g.builds[position] = m.BuildID
+			}
+			return position
+		}
 	}
 	if g.names.wanted() {
 		o.Caller = resolve.NewCallers(nil, r, g.names.list).Find

@@ -42,11 +42,16 @@ func (i *inputFlags) open(ctx context.Context, s cli.Streams, command string, ar
 	if err != nil {
 		return nil, err
 	}
-	o := decoder.Options{Strict: i.strict, NoSide: i.noSide, Warn: warner(s.Err, command)}
+	return i.openNamed(ctx, s.In, command, name, warner(s.Err, command))
+}
+
+// openNamed opens a file, or stdin if name is empty.
+func (i *inputFlags) openNamed(ctx context.Context, stdin io.Reader, command, name string, warn func(error)) (_ *input, err error) {
+	o := decoder.Options{Strict: i.strict, NoSide: i.noSide, Warn: warn}
 	in := &input{name: name}
 	if name == "" {
 		in.name = "standard input"
-		if in.Trace, err = decoder.Open(untilDone(ctx, s.In), o); err != nil {
+		if in.Trace, err = decoder.Open(untilDone(ctx, stdin), o); err != nil {
 			return nil, cli.WithHint(fmt.Errorf("reading %s: %w", in.name, err), inputHint("", err))
 		}
 	} else if err = noDirectory(name); err != nil {

@@ -24,7 +24,7 @@ func leaksCommand() command {
 		name: "leaks",
 		page: cli.Page{
 			Summary:  "print blocks still live at the end, by call site",
-			Synopsis: []string{"[flags] [FILE]"},
+			Synopsis: []string{"[flags] [FILE]", "[flags] FILE|DIR..."},
 			About: "Prints the blocks that are still live at the end of a trace, added up by call site. A block from realloc counts at the call of " +
 				"realloc, with its new size. If the process executed another program, the blocks of the earlier program are gone. If the trace was started in a running " +
 				"process, earlier blocks are not known.\n\n" +
@@ -38,7 +38,10 @@ func leaksCommand() command {
 				"freed, rounded up to 1, 3, 10, 30 and so on. It is known if at least 100 blocks were freed.\n\n" +
 				"Blocks are added up by the line that allocated them, or without debugging information by function. --by stack prints whole stacks. Wrappers such as operator " +
 				"new, containers' functions and xmalloc are left out where a stack begins; see Names. The ten largest groups are printed, or all with --all or --top 0.\n\n" +
-				"Memory use grows with the number of live blocks and distinct stacks.",
+				"With several traces, or a directory of traces, the blocks of all are added up. The same call site in several traces is one row, with the number of " +
+				"traces, hosts and services that it is in, and in how many it grows. --per prints rows for each of them instead. The first lines name the traces that " +
+				"are incomplete, have gaps or lost events, or could not be read; with these, the exit status is 3.\n\n" +
+				"Memory use grows with the number of live blocks and distinct stacks of one trace, and with the call sites of all.",
 			Lists:  []cli.List{keyList, pointList, countList},
 			Common: commonGroupFlags(cli.ListRow{Name: "all"}, cli.ListRow{Name: "min-age", Text: "leave out blocks younger than AGE at the end"}),
 			Examples: []cli.Example{
@@ -48,6 +51,7 @@ func leaksCommand() command {
 				{Does: "show which functions allocated blocks that are older than ten minutes", Command: "rtrace leaks --by function --min-age 10m rtrace-raw-4711-0"},
 				{Does: "show what was allocated in the second minute and not freed by its end", Command: "rtrace leaks --from 1m --to 2m rtrace-raw-4711-0"},
 				{Does: "list each block, with its stack up to four frames", Command: "rtrace leaks --blocks -n 4 rtrace-raw-4711-0"},
+				{Does: "show what leaks in many traces, by service", Command: "rtrace leaks --per service web1 web2 web3"},
 				{Does: "get one number for a script", Command: "rtrace leaks --json rtrace-raw-4711-0 | jq .bytes"},
 			},
 		},
@@ -64,6 +68,7 @@ func leaksCommand() command {
 			what.StringVar(&o.minAge, "min-age", "", "leave out blocks younger than `AGE` at the end of the trace, or at --to: a time such as 10s or 5m, or a number of calls")
 			o.window.add(what)
 			what.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
+			o.fleet.add(f.group("Several traces"))
 			o.addGroupNames(f.group("Names"))
 			o.addInput(f.group("Input"))
 			return func(ctx context.Context, s cli.Streams, args []string) error {
@@ -76,6 +81,7 @@ func leaksCommand() command {
 type leaksOptions struct {
 	groupFlags
 	window  windowFlags
+	fleet   fleetFlags
 	blocks  bool
 	unknown bool
 	all     bool
@@ -121,6 +127,12 @@ func (o *leaksOptions) check() error {
 
 func (o *leaksOptions) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if o.fleet.several(args) {
+		return o.runFleet(ctx, s, args)
+	}
+	if err := o.fleet.check(args); err != nil {
 		return err
 	}
 	var r *leakReport

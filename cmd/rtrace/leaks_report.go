@@ -39,8 +39,7 @@ func (r *leakReport) add(rec *trace.Record, inside, unknown bool) {
 	if unknown {
 		all = &r.unknown
 	}
-	all.Blocks++
-	all.Bytes += rec.Call.Size
+	all.add(amount{1, rec.Call.Size})
 	if !unknown && r.stats.last-rec.Time < int64(r.young.Usual) {
 		r.young.Young++
 	}
@@ -91,8 +90,7 @@ func (r *leakReport) shown() (groups []*sites.Group, more int, rest amount) {
 	}
 	if top > 0 && top < len(groups) {
 		for _, g := range groups[top:] {
-			rest.Blocks += g.Blocks
-			rest.Bytes += g.Bytes
+			rest.add(amount{g.Blocks, g.Bytes})
 		}
 		return groups[:top], len(groups) - top, rest
 	}
@@ -114,14 +112,9 @@ func (r *leakReport) print(w io.Writer) error {
 	}
 	groups, more, rest := r.shown()
 	blocks, bytes := r.groups.Total()
-	title, all := "still live at the end", r.all
-	switch {
-	case r.options.unknown:
-		title, all = "unknown", r.unknown
-	case r.options.window.to != "":
-		title = "live at --to"
-	case r.options.resource == residentType:
-		title = "still resident at the end"
+	title, all := r.options.title(), r.all
+	if r.options.unknown {
+		all = r.unknown
 	}
 	lines := fmt.Sprintf("%s: %s (%s)", title, plural(blocks, "block"), plural(bytes, "byte"))
 	if all.Blocks != blocks {
@@ -168,12 +161,24 @@ func (r *leakReport) print(w io.Writer) error {
 	return err
 }
 
+// title returns what the listed blocks are.
+func (o *leaksOptions) title() string {
+	switch {
+	case o.unknown:
+		return "unknown"
+	case o.window.to != "":
+		return "live at --to"
+	case o.resource == residentType:
+		return "still resident at the end"
+	}
+	return "still live at the end"
+}
+
 // leadRows adds the rows about groups that leak together. Their own rows follow.
 func (r *leakReport) leadRows(t *table.Table, l *lead, all uint64) {
 	var sum amount
 	for _, g := range l.groups {
-		sum.Blocks += g.Blocks
-		sum.Bytes += g.Bytes
+		sum.add(amount{g.Blocks, g.Bytes})
 	}
 	amountRows(t, sum, all, []string{verdict.Text(l.trend), l.title() + ":"})
 }

@@ -42,6 +42,25 @@ func (o *leaksOptions) readSuppressions() (*suppressions, error) {
 	return s, nil
 }
 
+// again returns suppressions by the same rules for another trace.
+func (s *suppressions) again() *suppressions {
+	if s == nil {
+		return nil
+	}
+	return &suppressions{list: s.list, of: make([]amount, len(s.of))}
+}
+
+// add adds what was left out of a trace.
+func (s *suppressions) add(of *suppressions) {
+	if s == nil {
+		return
+	}
+	s.all.add(of.all)
+	for i, a := range of.of {
+		s.of[i].add(a)
+	}
+}
+
 // resolve names frames as r does.
 func (s *suppressions) resolve(n *nameFlags, r *resolve.Resolver) {
 	if s == nil {
@@ -69,10 +88,9 @@ func (s *suppressions) leaveOut(r *trace.Record) bool {
 	if n == 0 {
 		return false
 	}
-	s.all.Blocks++
-	s.all.Bytes += r.Call.Size
-	s.of[n-1].Blocks++
-	s.of[n-1].Bytes += r.Call.Size
+	block := amount{1, r.Call.Size}
+	s.all.add(block)
+	s.of[n-1].add(block)
 	return true
 }
 

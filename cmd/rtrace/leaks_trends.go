@@ -41,17 +41,7 @@ func (t *trends) add(n int, g *sites.Group, r *trace.Record) {
 // sort sorts groups: those that grow first, the fastest before the others, with those that leak
 // together next to each other, and then the largest.
 func (t *trends) sort(groups []*sites.Group) {
-	if t.of == nil {
-		t.of = make(map[*sites.Group]*trend.Trend)
-		for _, g := range groups {
-			of := t.engine.Trend(t.sites[g]...)
-			t.of[g] = &of
-			if of.Kind == trend.Growing {
-				t.suspects++
-			}
-		}
-	}
-	if t.suspects == 0 {
+	if t.judge(groups); t.suspects == 0 {
 		return
 	}
 	slices.SortStableFunc(groups, func(a, b *sites.Group) int {
@@ -67,6 +57,21 @@ func (t *trends) sort(groups []*sites.Group) {
 	n := 0
 	for _, l := range t.leads {
 		n += copy(groups[n:], l.groups)
+	}
+}
+
+// judge finds the verdicts on groups.
+func (t *trends) judge(groups []*sites.Group) {
+	if t.of != nil {
+		return
+	}
+	t.of = make(map[*sites.Group]*trend.Trend)
+	for _, g := range groups {
+		of := t.engine.Trend(t.sites[g]...)
+		t.of[g] = &of
+		if of.Kind == trend.Growing {
+			t.suspects++
+		}
 	}
 }
 

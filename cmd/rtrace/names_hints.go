@@ -31,6 +31,27 @@ func (n *nameFlags) hint(w io.Writer, r *resolve.Resolver) {
 	}
 }
 
+// hints collects the hints of several traces.
+type hints []string
+
+// add adds those of a trace.
+func (h *hints) add(n *nameFlags, r *resolve.Resolver) {
+	var text strings.Builder
+	n.hint(&text, r)
+	for line := range strings.Lines(text.String()) {
+		if !slices.Contains(*h, line) {
+			*h = append(*h, line)
+		}
+	}
+}
+
+// print prints the first hints.
+func (h *hints) print(w io.Writer) {
+	for _, line := range (*h)[:min(mostHints, len(*h))] {
+		fmt.Fprint(w, line)
+	}
+}
+
 // advice returns how to get the names of a file, or of the code that a program generated.
 func (n *nameFlags) advice(x *resolve.Nameless, program string) string {
 	switch {

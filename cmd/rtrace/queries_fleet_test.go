@@ -14,13 +14,13 @@ import (
 // member is a trace of a fleet.
 type member struct{ file, host, service, release string }
 
-type fleet []member
+type members []member
 
 var fleetHosts = []string{"web1", "web2", "web3", "web4"}
 
 // makeFleet writes traces of three services, of two releases on four machines, to a folder
 // for each machine.
-func makeFleet(t *testing.T, dir string) (f fleet) {
+func makeFleet(t *testing.T, dir string) (f members) {
 	t.Helper()
 	for i, host := range fleetHosts {
 		if err := os.Mkdir(filepath.Join(dir, host), 0o755); err != nil {

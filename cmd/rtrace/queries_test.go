@@ -21,8 +21,8 @@ import (
 
 var sqlBlock = regexp.MustCompile("(?ms)^```sql (\\w+)\n(.*?)^```$")
 
-// pageQueries returns the SQL of docs/queries.md by name.
-func pageQueries(t *testing.T) map[string]string {
+// pageSQL returns the SQL of docs/queries.md by name.
+func pageSQL(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/queries.md")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestQueries(t *testing.T) {
 			t.Fatal(code, errOut)
 		}
 	}
-	queries := pageQueries(t)
+	queries := pageSQL(t)
 	setup := queries["setup"]
 	delete(queries, "setup")
 	input, err := json.Marshal(map[string]any{"setup": setup, "queries": queries})
@@ -93,6 +93,27 @@ func TestQueries(t *testing.T) {
 			t.Errorf("%s (-rtrace +DuckDB): %s", name, d)
 		}
 	}
+	for name, got := range fleetAnswers(t, folders(dir)) {
+		slices.SortFunc(got, slices.Compare[[]string])
+		if d := cmp.Diff(answers[name], got); d != "" || len(got) == 0 {
+			t.Errorf("%s (-DuckDB +rtrace over all traces): %s", name, d)
+		}
+	}
+}
+
+// fleetAnswers asks rtrace about all traces at once.
+func fleetAnswers(t *testing.T, folders []string) map[string][][]string {
+	all := make(map[string][][]string)
+	args := append([]string{"leaks", "--folder-is", "host"}, folders...)
+	for _, g := range rtraceJSON[leakFleetObject](t, args...).Groups {
+		all["live"] = append(all["live"], []string{frameText(&g.Frames[0]), fmt.Sprint(g.Traces), fmt.Sprint(g.Blocks), fmt.Sprint(g.Bytes)})
+	}
+	for _, g := range rtraceJSON[leakFleetObject](t, append(args, "--by", "stack", "--per", "service")...).Groups {
+		if x := g.Growing; x != nil {
+			all["growing"] = append(all["growing"], []string{g.Service, frameText(&g.Frames[0]), fmt.Sprint(x.Hosts), fmt.Sprint(x.Traces), fmt.Sprint(x.Bytes)})
+		}
+	}
+	return all
 }
 
 // tallies add up numbers by the texts of a key.
@@ -133,7 +154,7 @@ func rtraceJSON[T any](t *testing.T, args ...string) (x T) {
 }
 
 // answers asks rtrace about each trace.
-func (f fleet) answers(t *testing.T) map[string][][]string {
+func (f members) answers(t *testing.T) map[string][][]string {
 	live, growing, releases, age := tallies{}, tallies{}, tallies{}, tallies{}
 	minute, temporary, lost, free := tallies{}, tallies{}, tallies{}, tallies{}
 	peak := tallies{}

@@ -85,6 +85,11 @@ type amount struct {
 	Bytes  uint64 `json:"bytes"`
 }
 
+func (a *amount) add(b amount) {
+	a.Blocks += b.Blocks
+	a.Bytes += b.Bytes
+}
+
 type resourceReport struct {
 	ID   uint32 `json:"id"`
 	Type string `json:"type,omitempty"`

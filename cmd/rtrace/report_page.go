@@ -76,7 +76,7 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	switch {
 	case len(args) > 2:
-		return cli.Usagef("two traces at most, not %d", len(args))
+		return cli.WithHint(cli.Usagef("two traces at most, not %d", len(args)), "rtrace leaks and rtrace top add up several traces")
 	case len(args) == 2:
 		return o.compare(ctx, s, args)
 	}

@@ -17,6 +17,14 @@ func (n Calls) Since(before Calls) Calls {
 	return Calls{n.All - before.All, n.Allocations - before.Allocations, n.Frees - before.Frees, n.Reallocs - before.Reallocs}
 }
 
+// AddAll adds the calls of another trace.
+func (n *Calls) AddAll(m Calls) {
+	n.All += m.All
+	n.Allocations += m.Allocations
+	n.Frees += m.Frees
+	n.Reallocs += m.Reallocs
+}
+
 // Add counts a call.
 func (n *Calls) Add(c *trace.Call) {
 	n.All++
