@@ -25,11 +25,25 @@ struct {
 	__type(value, __u32);
 } no_tracepoints SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_perf_events SEC(".maps");
+
 /* keep_tracepoint_stack is keep_kernel_stack for programs at tracepoints. */
 static __always_inline void keep_tracepoint_stack(void *ctx)
 {
 	if (cfg_tail_call)
 		bpf_tail_call(ctx, &no_tracepoints, 0);
+}
+
+/* keep_perf_event_stack is keep_kernel_stack for programs at perf events. */
+static __always_inline void keep_perf_event_stack(void *ctx)
+{
+	if (cfg_tail_call)
+		bpf_tail_call(ctx, &no_perf_events, 0);
 }
 
 struct raw_arguments {
@@ -66,6 +80,16 @@ struct raw_arguments {
 #define CALL_MMAP 222
 #define CALL_MREMAP 216
 #endif
+
+/* struct bpf_perf_event_data (include/uapi/linux/bpf_perf_event.h) */
+struct counted_event {
+	struct pt_regs regs;
+	__u64 period;
+	__u64 address;
+};
+
+/* How often counted_fault has run. The kernel's own count is higher if it left runs out. */
+__u64 counted_faults = 0;
 
 #define MAP_POPULATE 0x8000
 #define PAGE_WAS_THERE 1 /* X86_PF_PROT of the processor's error code */
@@ -131,6 +155,9 @@ static __always_inline __u64 user_stack(struct thread *t, struct pt_regs *regs)
 	READ_KERNEL(sp, regs->KERNEL_SP);
 	if (!pc || !sp)
 		return 0; /* a thread that the kernel runs for the process */
+#if defined(__TARGET_ARCH_arm64)
+	READ_KERNEL(t->walk.link, regs->regs[30]);
+#endif
 	return record_stack(regs, t, (word)pc + 1, (word)fp, (word)sp);
 }
 
@@ -173,6 +200,77 @@ static __always_inline bool describe_area(struct move_event *area, struct pt_reg
 	if (flags & MAP_POPULATE)
 		area->event.head.function = 1;
 	return true;
+}
+
+/* send_fault sends a page fault. present is set if the page was there. */
+static __always_inline void send_fault(void *ctx, __u64 address, __u64 present,
+				       struct pt_regs *regs)
+{
+	struct thread *t = current_thread(true);
+
+	if (t)
+		emit_event(ctx, t, RECORD_FAULT, 0, address, present, user_stack(t, regs));
+}
+
+/* user_fault is where the program touches a page that is not there, or not writable. */
+SEC("raw_tp/page_fault_user")
+int user_fault(struct raw_arguments *ctx)
+{
+	keep_tracepoint_stack(ctx);
+	if (unlikely(!is_stranger()))
+		send_fault(ctx, ctx->args[0], ctx->args[2] & PAGE_WAS_THERE,
+			   (struct pt_regs *)ctx->args[1]);
+	return 0;
+}
+
+/* kernel_fault is where the kernel does so in a system call, or a BPF program. */
+SEC("raw_tp/page_fault_kernel")
+int kernel_fault(struct raw_arguments *ctx)
+{
+	keep_tracepoint_stack(ctx);
+	if (unlikely(!is_stranger() && !is_refused()))
+		send_fault(ctx, ctx->args[0], ctx->args[2] & PAGE_WAS_THERE, user_registers());
+	return 0;
+}
+
+/*
+ * counted_fault is both of them, for machines whose kernel has no such tracepoints: the program at
+ * the perf event that counts the page faults of a thread. Whether the page was there is not known.
+ * The kernel does not count faults for which it brings no page.
+ */
+SEC("perf_event")
+int counted_fault(struct counted_event *ctx)
+{
+	keep_perf_event_stack(ctx);
+	__sync_fetch_and_add(&counted_faults, 1);
+	if (!is_stranger())
+		send_fault(ctx, ctx->address & cfg_address_mask, 0, user_registers());
+	return 0;
+}
+
+/* area_found is where the kernel has chosen the addresses of a mapping. */
+SEC("raw_tp/vm_unmapped_area")
+int area_found(struct raw_arguments *ctx)
+{
+	struct vm_unmapped_area_info *info = (struct vm_unmapped_area_info *)ctx->args[1];
+	struct move_event area = {};
+	struct pt_regs *regs;
+	struct thread *t;
+
+	keep_tracepoint_stack(ctx);
+	if (likely(is_stranger()))
+		return 0;
+	area.event.addr = ctx->args[0];
+	if (area.event.addr >= (__u64)-MAX_ERRNO)
+		return 0;
+	regs = user_registers();
+	if (!describe_area(&area, regs))
+		return 0;
+	READ_KERNEL(area.event.size, info->length);
+	t = current_thread(true);
+	if (t)
+		emit_area(t, &area, user_stack(t, regs));
+	return 0;
 }
 
 #endif

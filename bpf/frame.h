@@ -270,6 +270,19 @@ static __noinline __u64 unusual_cfa(struct thread *t, __u64 rule)
 	return 0;
 }
 
+/*
+ * link_register returns the return address that the innermost function still has in its register;
+ * 0 if that is not known. It is known of code that a page fault interrupted.
+ */
+static __always_inline __u64 link_register(struct thread *t, __u64 rule)
+{
+#if defined(__TARGET_ARCH_arm64)
+	if (t->walk.depth == 1 && RULE_RA_RULE(rule) == RULE_RA_LINK)
+		return t->walk.link;
+#endif
+	return 0;
+}
+
 /* return_slot returns where the return address of a frame is saved; 0 if that is unknown. */
 static __always_inline __u64 return_slot(struct thread *t, __u64 rule, __u64 cfa, __u64 fp_slot)
 {
@@ -348,8 +361,10 @@ static __always_inline long follow_rule(struct thread *t, __u64 rule)
 	else
 		cfa = unusual_cfa(t, rule);
 	cfa = (word)cfa; /* addends may be negative */
+	ra = link_register(t, rule);
 	/* Only a function that was interrupted may have nothing on the stack. */
-	if (unlikely(cfa < t->walk.sp || cfa & ODD || (cfa == t->walk.sp && !t->walk.interrupted)))
+	if (unlikely(cfa < t->walk.sp || cfa & ODD ||
+		     (cfa == t->walk.sp && !t->walk.interrupted && !ra)))
 		return stop(t, STACK_BAD_FRAME);
 	if (fp_rule == RULE_FP_AT_CFA) {
 		fp_slot = cfa + RULE_SLOT(rule);
@@ -358,9 +373,14 @@ static __always_inline long follow_rule(struct thread *t, __u64 rule)
 			return stop(t, STACK_BAD_FRAME);
 		fp_slot = t->walk.fp + RULE_SLOT(rule);
 	}
-	slot = return_slot(t, rule, cfa, fp_slot);
-	if (unlikely(!read_word(t, slot, &ra)))
-		return stop(t, STACK_UNREADABLE);
+	if (unlikely(ra)) {
+		slot = cfa;
+		t->walk.uncached = 1;
+	} else {
+		slot = return_slot(t, rule, cfa, fp_slot);
+		if (unlikely(!read_word(t, slot, &ra)))
+			return stop(t, STACK_UNREADABLE);
+	}
 	if (fp_slot)
 		fp_saved_at(t, fp_slot);
 	else if (fp_rule == RULE_FP_UNKNOWN)

@@ -14,7 +14,6 @@
 /* The system call ABI, the same on all supported machines. */
 #define PROT_WRITE 2
 #define MAP_ANONYMOUS 0x20
-#define MAX_ERRNO 4095
 
 /*
  * is_inside reports whether the call whose return address is at slot is made by a call that is

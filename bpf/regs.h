@@ -10,6 +10,8 @@
 
 #define NO_REG 31
 
+#define MAX_ERRNO 4095 /* a system call returns an error as its negative, up to this */
+
 /*
  * The context may be read only at constant offsets from its start. The compiler merges plain C
  * loads after a choice into one load at a computed address, which the verifier refuses; it does

@@ -136,6 +136,9 @@ struct walk {
 	__u64 far_value[MAX_FAR];
 	__u16 extra[MAX_EXTRA];
 	__u16 slot[MAX_SLOTS]; /* by frame; the first has none */
+#if defined(__TARGET_ARCH_arm64)
+	__u64 link; /* the link register of code that a page fault interrupted, else 0 */
+#endif
 };
 
 enum fp_at {

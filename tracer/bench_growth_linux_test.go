@@ -11,22 +11,31 @@ import (
 )
 
 // BenchmarkGrowth measures the CPU time that a program which only touches memory for the first time
-// uses for a page: as it is, and while its resident memory is recorded.
+// uses for a page: as it is, while its resident memory is recorded, by tracepoints and by perf
+// events, and while that of another process is recorded.
 func BenchmarkGrowth(b *testing.B) {
 	testutil.NeedBPF(b)
 	program := testutil.Build(b, "faultloop", "-O2")
-	for _, name := range []string{"untraced", "traced"} {
+	for _, name := range []string{"untraced", "traced", "events", "another"} {
 		b.Run(name, func(b *testing.B) {
 			var used, pages uint64
 			for b.Loop() {
 				child := testutil.Spawn(b, program, "100000")
 				child.Ready()
-				end := func() {}
-				if name == "traced" {
-					end = recordGrowth(b, child.PID)
+				other, end := child, func() {}
+				if name == "another" {
+					other = testutil.Spawn(b, program, "1")
+					other.Ready()
+				}
+				if name != "untraced" {
+					end = recordGrowth(b, other.PID, name == "events")
 				}
 				child.Go()
 				child.Succeed()
+				if other != child {
+					other.Go()
+					other.Succeed()
+				}
 				end()
 				report := child.Report()
 				used, pages = used+report.CPUNs, pages+report.Pairs
@@ -37,12 +46,13 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// recordGrowth records the resident memory of a process. The result waits for the end of the
-// trace.
-func recordGrowth(b *testing.B, pid int) (end func()) {
+// recordGrowth records the resident memory of a process, by perf events if events is set. The
+// result waits for the end of the trace.
+func recordGrowth(b *testing.B, pid int, events bool) (end func()) {
 	b.Helper()
 	o := plan.Options{PID: pid, Depth: plan.DefaultDepth}
 	growth(&o)
+	o.Testing.FaultEvents = events
 	p, err := plan.New(o)
 	if err != nil {
 		b.Fatal(err)

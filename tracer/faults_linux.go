@@ -16,19 +16,29 @@ func (k *kernel) attachFaults(p *plan.Plan) error {
 	if !p.Options.Faults {
 		return nil
 	}
-	for _, x := range []struct {
-		tracepoint string
-		program    *ebpf.Program
-	}{
-		{"vm_unmapped_area", k.programs.AreaFound},
-		{"page_fault_kernel", k.programs.KernelFault},
-		{"page_fault_user", k.programs.UserFault},
-	} {
-		attached, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: x.tracepoint, Program: x.program})
+	type tracepoint struct {
+		name    string
+		program *ebpf.Program
+	}
+	all := []tracepoint{{"vm_unmapped_area", k.programs.AreaFound}}
+	if !p.Options.FaultEvents() {
+		all = append(all, tracepoint{"page_fault_kernel", k.programs.KernelFault}, tracepoint{"page_fault_user", k.programs.UserFault})
+	}
+	for _, x := range all {
+		attached, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: x.name, Program: x.program})
 		if err != nil {
-			return fmt.Errorf("record page faults: %w: it needs the tracepoint %s (%w)", host.ErrUnsupported, x.tracepoint, err)
+			return fmt.Errorf("record page faults: %w: it needs the tracepoint %s (%w)", host.ErrUnsupported, x.name, err)
 		}
 		k.faults = append(k.faults, attached)
 	}
+	if !p.Options.FaultEvents() {
+		return nil
+	}
+	events, err := openFaultEvents(p.Target.PID, &k.programs.ProbeObjects)
+	k.faults = append(k.faults, events)
+	if err != nil {
+		return fmt.Errorf("record page faults: %w", err)
+	}
+	k.losses.Faults = events.Missed
 	return nil
 }

@@ -3,9 +3,9 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/tracer/activity"
@@ -25,7 +25,7 @@ type kernel struct {
 	sideband  *order.Sideband
 	losses    *order.LossCounters
 	probes    *probe.Probes
-	faults    []link.Link // of the programs for page faults
+	faults    []io.Closer // what has the kernel run the programs for page faults
 }
 
 // newKernel returns a kernel in which nothing is attached.
@@ -139,7 +139,7 @@ func (k *kernel) countLosses() {
 	p := &k.programs
 	k.losses = &order.LossCounters{
 		Counters: p.Losses, Work: p.Work,
-		Programs: []*ebpf.Program{p.Enter, p.Leave, p.Pass, p.LeaveAt, p.HandOver, p.Grow, p.Grown, p.UserFault, p.AreaFound},
+		Programs: []*ebpf.Program{p.Enter, p.Leave, p.Pass, p.LeaveAt, p.HandOver, p.Grow, p.Grown, p.UserFault, p.CountedFault, p.AreaFound},
 		Activity: k.activity,
 	}
 	if f := k.probes.Functions; f != nil {

@@ -45,6 +45,12 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 		"oldest-check":  func(o *plan.Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
 		"faults":        growth,
 		"oldest-faults": func(o *plan.Options) { growth(o); oldest(o); o.Buffer = plan.BufferRing },
+		"fault-events":  func(o *plan.Options) { growth(o); o.Testing.FaultEvents = true },
+		"oldest-events": func(o *plan.Options) {
+			growth(o)
+			oldest(o)
+			o.Buffer, o.Testing.FaultEvents = plan.BufferRing, true
+		},
 	}
 	for name, change := range forms {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +85,7 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 				{"maps_changed", all.MapsChanged},
 				{"user_fault", all.UserFault},
 				{"kernel_fault", all.KernelFault},
+				{"counted_fault", all.CountedFault},
 				{"area_found", all.AreaFound},
 			} {
 				n := verified.FindStringSubmatch(x.program.VerifierLog)

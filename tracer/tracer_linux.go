@@ -156,7 +156,7 @@ func (t *Tracer) next() (b *order.Batch, ticked bool) {
 	case b := <-t.collector.Batches():
 		return b, false // nil when closed
 	case <-t.ticker.C:
-		t.stream.Tick(len(t.collector.Batches()) == 0)
+		t.stream.Tick(t.collector.Taken())
 		if tick := t.plan.Options.Tick; tick != nil {
 			tick()
 		}

@@ -30,10 +30,8 @@ var costs = host.Costs{Entry: 500, Return: 500}
 func TestCostIsReported(t *testing.T) {
 	const much = "rtrace-bpf: process 7 makes 1.2M calls/s; at least 90 % of its CPU time goes into tracing, so it runs at least 10.0 times slower (a probe costs 500ns on this machine, a return 500ns more)"
 	// Above twice, there are other ways to look at the process.
-	others := "rtrace-bpf record --budget 1% -p 7, which estimates from short windows"
-	if runtime.GOARCH == "amd64" {
-		others += ", or rtrace-bpf top -e growth -p 7, which shows what makes RSS grow without probes"
-	}
+	others := "rtrace-bpf record --budget 1% -p 7, which estimates from short windows" +
+		", or rtrace-bpf top -e growth -p 7, which shows what makes RSS grow without probes"
 	or, alone := ", or "+others, "; what helps: "+others
 	limited := config{limits: limitFlags{maxRate: 5}}
 	for name, test := range map[string]struct {

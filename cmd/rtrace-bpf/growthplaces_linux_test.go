@@ -40,18 +40,27 @@ func TestGrowthInPIDNamespace(t *testing.T) {
 	testutil.NeedBPF(t)
 	dir := t.TempDir()
 	out, ready := filepath.Join(dir, "trace"), filepath.Join(dir, "ready")
+	enough, done := filepath.Join(dir, "enough"), filepath.Join(dir, "done")
+	if err := syscall.Mkfifo(enough, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const script = `"$0" & p=$!; "$1" -p $p -e growth -o "$2" --ready-file "$3"; s=$?; wait $p && exit $s`
-	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, testutil.Build(t, "faults"), exe, out, ready)
+	const script = `"$0" & p=$!; "$1" -p $p -e growth -o "$2" --ready-file "$3" & q=$!
+		read line <"$4"; kill $q; wait $q; s=$?; echo >"$5"; wait $p && exit $s`
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, testutil.Build(t, "faults"), exe, out, ready, enough, done)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	child := testutil.Start(t, cmd)
 	child.Ready()
 	testutil.WaitFile(t, ready, child)
 	child.Go()
 	child.Ready()
+	if err := os.WriteFile(enough, []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	testutil.WaitFile(t, done, child)
 	child.Go()
 	child.Succeed()
 	records := load(t, out)

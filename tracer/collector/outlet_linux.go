@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"sync/atomic"
+
 	"rtrace-bpf/tracer/order"
 )
 
@@ -15,6 +17,7 @@ type outlet struct {
 	sides  uint64       // number of sides up to now
 	out    chan *order.Batch
 	free   chan *order.Batch // batches to use again
+	passed atomic.Uint64     // the last bound whose events are in out, or have been taken
 }
 
 // newOutlet returns an outlet with queues for a number of rings.
@@ -80,6 +83,7 @@ func (o *outlet) pass(bound uint64) {
 		o.out <- b
 	}
 	o.merger.Compact()
+	o.passed.Store(bound)
 }
 
 // takeLate returns the number of late events since it was last called.

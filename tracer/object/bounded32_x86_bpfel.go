@@ -18,6 +18,7 @@ import (
 const (
 	Bounded32MapBlankThreads       = "blank_threads"
 	Bounded32MapLosses             = "losses"
+	Bounded32MapNoPerfEvents       = "no_perf_events"
 	Bounded32MapNoPrograms         = "no_programs"
 	Bounded32MapNoTracepoints      = "no_tracepoints"
 	Bounded32MapPerfRings          = "perf_rings"
@@ -36,6 +37,7 @@ const (
 	Bounded32ProgAreaFound         = "area_found"
 	Bounded32ProgCallStack         = "call_stack"
 	Bounded32ProgCompare           = "compare"
+	Bounded32ProgCountedFault      = "counted_fault"
 	Bounded32ProgEnter             = "enter"
 	Bounded32ProgExpect            = "expect"
 	Bounded32ProgGrow              = "grow"
@@ -72,6 +74,7 @@ const (
 	Bounded32VarCfgVerify          = "cfg_verify"
 	Bounded32VarCfgVerifySites     = "cfg_verify_sites"
 	Bounded32VarCfgWakeAt          = "cfg_wake_at"
+	Bounded32VarCountedFaults      = "counted_faults"
 	Bounded32VarEnabled            = "enabled"
 	Bounded32VarGaps               = "gaps"
 	Bounded32VarGeneration         = "generation"
@@ -139,6 +142,7 @@ type Bounded32ProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
 	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
+	CountedFault  *ebpf.ProgramSpec `ebpf:"counted_fault"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
 	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
@@ -161,6 +165,7 @@ type Bounded32ProgramSpecs struct {
 type Bounded32MapSpecs struct {
 	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
 	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPerfEvents  *ebpf.MapSpec `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
 	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
@@ -204,6 +209,7 @@ type Bounded32VariableSpecs struct {
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.VariableSpec `ebpf:"counted_faults"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
@@ -248,6 +254,7 @@ func (o *Bounded32Objects) Close() error {
 type Bounded32Maps struct {
 	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
 	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPerfEvents  *ebpf.Map `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
 	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
@@ -269,6 +276,7 @@ func (m *Bounded32Maps) Close() error {
 	return _Bounded32Close(
 		m.BlankThreads,
 		m.Losses,
+		m.NoPerfEvents,
 		m.NoPrograms,
 		m.NoTracepoints,
 		m.PerfRings,
@@ -313,6 +321,7 @@ type Bounded32Variables struct {
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.Variable `ebpf:"counted_faults"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
@@ -342,6 +351,7 @@ type Bounded32Programs struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
 	Compare       *ebpf.Program `ebpf:"compare"`
+	CountedFault  *ebpf.Program `ebpf:"counted_fault"`
 	Enter         *ebpf.Program `ebpf:"enter"`
 	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
@@ -363,6 +373,7 @@ func (p *Bounded32Programs) Close() error {
 		p.AreaFound,
 		p.CallStack,
 		p.Compare,
+		p.CountedFault,
 		p.Enter,
 		p.Expect,
 		p.Grow,

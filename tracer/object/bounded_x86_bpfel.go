@@ -18,6 +18,7 @@ import (
 const (
 	BoundedMapBlankThreads       = "blank_threads"
 	BoundedMapLosses             = "losses"
+	BoundedMapNoPerfEvents       = "no_perf_events"
 	BoundedMapNoPrograms         = "no_programs"
 	BoundedMapNoTracepoints      = "no_tracepoints"
 	BoundedMapPerfRings          = "perf_rings"
@@ -36,6 +37,7 @@ const (
 	BoundedProgAreaFound         = "area_found"
 	BoundedProgCallStack         = "call_stack"
 	BoundedProgCompare           = "compare"
+	BoundedProgCountedFault      = "counted_fault"
 	BoundedProgEnter             = "enter"
 	BoundedProgExpect            = "expect"
 	BoundedProgGrow              = "grow"
@@ -72,6 +74,7 @@ const (
 	BoundedVarCfgVerify          = "cfg_verify"
 	BoundedVarCfgVerifySites     = "cfg_verify_sites"
 	BoundedVarCfgWakeAt          = "cfg_wake_at"
+	BoundedVarCountedFaults      = "counted_faults"
 	BoundedVarEnabled            = "enabled"
 	BoundedVarGaps               = "gaps"
 	BoundedVarGeneration         = "generation"
@@ -139,6 +142,7 @@ type BoundedProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
 	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
+	CountedFault  *ebpf.ProgramSpec `ebpf:"counted_fault"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
 	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
@@ -161,6 +165,7 @@ type BoundedProgramSpecs struct {
 type BoundedMapSpecs struct {
 	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
 	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPerfEvents  *ebpf.MapSpec `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
 	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
@@ -204,6 +209,7 @@ type BoundedVariableSpecs struct {
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.VariableSpec `ebpf:"counted_faults"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
@@ -248,6 +254,7 @@ func (o *BoundedObjects) Close() error {
 type BoundedMaps struct {
 	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
 	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPerfEvents  *ebpf.Map `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
 	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
@@ -269,6 +276,7 @@ func (m *BoundedMaps) Close() error {
 	return _BoundedClose(
 		m.BlankThreads,
 		m.Losses,
+		m.NoPerfEvents,
 		m.NoPrograms,
 		m.NoTracepoints,
 		m.PerfRings,
@@ -313,6 +321,7 @@ type BoundedVariables struct {
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.Variable `ebpf:"counted_faults"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
@@ -342,6 +351,7 @@ type BoundedPrograms struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
 	Compare       *ebpf.Program `ebpf:"compare"`
+	CountedFault  *ebpf.Program `ebpf:"counted_fault"`
 	Enter         *ebpf.Program `ebpf:"enter"`
 	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
@@ -363,6 +373,7 @@ func (p *BoundedPrograms) Close() error {
 		p.AreaFound,
 		p.CallStack,
 		p.Compare,
+		p.CountedFault,
 		p.Enter,
 		p.Expect,
 		p.Grow,

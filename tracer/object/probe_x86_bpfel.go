@@ -405,6 +405,7 @@ const (
 const (
 	ProbeMapBlankThreads       = "blank_threads"
 	ProbeMapLosses             = "losses"
+	ProbeMapNoPerfEvents       = "no_perf_events"
 	ProbeMapNoPrograms         = "no_programs"
 	ProbeMapNoTracepoints      = "no_tracepoints"
 	ProbeMapPerfRings          = "perf_rings"
@@ -423,6 +424,7 @@ const (
 	ProbeProgAreaFound         = "area_found"
 	ProbeProgCallStack         = "call_stack"
 	ProbeProgCompare           = "compare"
+	ProbeProgCountedFault      = "counted_fault"
 	ProbeProgEnter             = "enter"
 	ProbeProgExpect            = "expect"
 	ProbeProgGrow              = "grow"
@@ -459,6 +461,7 @@ const (
 	ProbeVarCfgVerify          = "cfg_verify"
 	ProbeVarCfgVerifySites     = "cfg_verify_sites"
 	ProbeVarCfgWakeAt          = "cfg_wake_at"
+	ProbeVarCountedFaults      = "counted_faults"
 	ProbeVarEnabled            = "enabled"
 	ProbeVarGaps               = "gaps"
 	ProbeVarGeneration         = "generation"
@@ -526,6 +529,7 @@ type ProbeProgramSpecs struct {
 	AreaFound     *ebpf.ProgramSpec `ebpf:"area_found"`
 	CallStack     *ebpf.ProgramSpec `ebpf:"call_stack"`
 	Compare       *ebpf.ProgramSpec `ebpf:"compare"`
+	CountedFault  *ebpf.ProgramSpec `ebpf:"counted_fault"`
 	Enter         *ebpf.ProgramSpec `ebpf:"enter"`
 	Expect        *ebpf.ProgramSpec `ebpf:"expect"`
 	Grow          *ebpf.ProgramSpec `ebpf:"grow"`
@@ -548,6 +552,7 @@ type ProbeProgramSpecs struct {
 type ProbeMapSpecs struct {
 	BlankThreads  *ebpf.MapSpec `ebpf:"blank_threads"`
 	Losses        *ebpf.MapSpec `ebpf:"losses"`
+	NoPerfEvents  *ebpf.MapSpec `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.MapSpec `ebpf:"no_programs"`
 	NoTracepoints *ebpf.MapSpec `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.MapSpec `ebpf:"perf_rings"`
@@ -591,6 +596,7 @@ type ProbeVariableSpecs struct {
 	CfgVerify          *ebpf.VariableSpec `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.VariableSpec `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.VariableSpec `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.VariableSpec `ebpf:"counted_faults"`
 	Enabled            *ebpf.VariableSpec `ebpf:"enabled"`
 	Gaps               *ebpf.VariableSpec `ebpf:"gaps"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
@@ -635,6 +641,7 @@ func (o *ProbeObjects) Close() error {
 type ProbeMaps struct {
 	BlankThreads  *ebpf.Map `ebpf:"blank_threads"`
 	Losses        *ebpf.Map `ebpf:"losses"`
+	NoPerfEvents  *ebpf.Map `ebpf:"no_perf_events"`
 	NoPrograms    *ebpf.Map `ebpf:"no_programs"`
 	NoTracepoints *ebpf.Map `ebpf:"no_tracepoints"`
 	PerfRings     *ebpf.Map `ebpf:"perf_rings"`
@@ -656,6 +663,7 @@ func (m *ProbeMaps) Close() error {
 	return _ProbeClose(
 		m.BlankThreads,
 		m.Losses,
+		m.NoPerfEvents,
 		m.NoPrograms,
 		m.NoTracepoints,
 		m.PerfRings,
@@ -700,6 +708,7 @@ type ProbeVariables struct {
 	CfgVerify          *ebpf.Variable `ebpf:"cfg_verify"`
 	CfgVerifySites     *ebpf.Variable `ebpf:"cfg_verify_sites"`
 	CfgWakeAt          *ebpf.Variable `ebpf:"cfg_wake_at"`
+	CountedFaults      *ebpf.Variable `ebpf:"counted_faults"`
 	Enabled            *ebpf.Variable `ebpf:"enabled"`
 	Gaps               *ebpf.Variable `ebpf:"gaps"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
@@ -729,6 +738,7 @@ type ProbePrograms struct {
 	AreaFound     *ebpf.Program `ebpf:"area_found"`
 	CallStack     *ebpf.Program `ebpf:"call_stack"`
 	Compare       *ebpf.Program `ebpf:"compare"`
+	CountedFault  *ebpf.Program `ebpf:"counted_fault"`
 	Enter         *ebpf.Program `ebpf:"enter"`
 	Expect        *ebpf.Program `ebpf:"expect"`
 	Grow          *ebpf.Program `ebpf:"grow"`
@@ -750,6 +760,7 @@ func (p *ProbePrograms) Close() error {
 		p.AreaFound,
 		p.CallStack,
 		p.Compare,
+		p.CountedFault,
 		p.Enter,
 		p.Expect,
 		p.Grow,

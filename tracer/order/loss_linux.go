@@ -55,6 +55,7 @@ type LossCounters struct {
 	Programs []*ebpf.Program
 	Activity *activity.Activity                                     // nil if no activity is recorded
 	Calls    func() (lost functions.Losses, late uint64, err error) // of traced functions; nil if there are none
+	Faults   func() (missed uint64, err error)                      // page faults since the last call for which no program ran; nil if none can be
 	before   [LossCount]uint64
 	perCPU   []uint64
 }
@@ -92,6 +93,13 @@ func (c *LossCounters) Grown() ([LossCount]uint64, error) {
 		delta[LossRingFull] += lost.Full
 		delta[LossSkipped] += lost.Skipped
 		delta[LossProbedLate] += late
+	}
+	if c.Faults != nil {
+		missed, err := c.Faults()
+		if err != nil {
+			return delta, err
+		}
+		delta[LossSkipped] += missed
 	}
 	return delta, nil
 }

@@ -2,17 +2,16 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
-
-	"rtrace-bpf/tracer/host"
 )
+
+// FaultEvents reports whether perf events count the page faults, because the kernel has
+// tracepoints for page faults of programs only on x86.
+func (o *Options) FaultEvents() bool { return runtime.GOARCH != "amd64" || o.Testing.FaultEvents }
 
 // checkFaults returns an error if page faults cannot be recorded with the other options.
 func (o *Options) checkFaults() error {
 	switch {
-	case runtime.GOARCH != "amd64":
-		return fmt.Errorf("page faults: %w: they are recorded on x86-64 only", host.ErrUnsupported)
 	case !o.NoMemory || len(o.Modules) > 0:
 		return errors.New("resident memory is recorded alone, without other resources")
 	case o.Functions.Any():

@@ -115,8 +115,13 @@ func (l *Layout) unused(o *Options) []string {
 	if len(o.Modules) == 0 {
 		names = append(names, "call_stack", "returned_stack")
 	}
-	if !o.Faults {
-		names = append(names, "user_fault", "kernel_fault", "area_found")
+	switch {
+	case !o.Faults:
+		names = append(names, "user_fault", "kernel_fault", "counted_fault", "area_found")
+	case o.FaultEvents():
+		names = append(names, "user_fault", "kernel_fault")
+	default:
+		names = append(names, "counted_fault")
 	}
 	if o.Testing.EveryProgram {
 		return names

@@ -178,6 +178,7 @@ type TestOptions struct {
 	FewThreads   uint32        // most threads in the hash map; 0: the default
 	sidebandSize int           // bytes of a CPU's buffer for sideband records; 0: the default
 	NoStackCache bool          // unwind every stack
+	FaultEvents  bool          // count page faults as on machines without tracepoints for them
 	VerifierLog  ebpf.LogLevel // of the kernel's verifier
 	EveryProgram bool          // also load the programs that no probe runs
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 
 	"github.com/cilium/ebpf"
 
@@ -40,7 +41,8 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 	if from.Namespace == nil {
 		settings["cfg_fault_pid"] = uint32(from.Target.PID)
 	}
-	settings["cfg_task_regs"] = from.Mechanisms.Sites == plan.SitesCookie // of the same version of Linux
+	// bpf_task_pt_regs came with cookies, and all kernels for arm64 that can be traced have both.
+	settings["cfg_task_regs"] = from.Mechanisms.Sites == plan.SitesCookie || runtime.GOARCH == "arm64"
 	if ns := from.Namespace; ns != nil {
 		settings["cfg_pid_namespace"] = true
 		settings["cfg_pidns_dev"] = ns.Dev

@@ -60,7 +60,7 @@ func NewStream(p *plan.Plan, links StreamLinks) *Stream {
 	s.begin(options, links.Baseline)
 	if options.Faults {
 		s.pages = &pages{calls: &s.calls, stacks: &s.stacks, out: &s.out}
-		s.pages.begin(target)
+		s.pages.begin(target, !options.FaultEvents())
 	}
 	return s
 }

@@ -60,10 +60,10 @@ const (
 // lookShare is how many times as long as a look takes no other look is taken.
 const lookShare = 20
 
-// begin takes the first look.
-func (p *pages) begin(target *process.Target) {
+// begin takes the first look. known is set if each page fault shows whether the page was there.
+func (p *pages) begin(target *process.Target, known bool) {
 	p.target = target
-	p.ledger = residence.NewLedger(uint64(os.Getpagesize()), !residence.Balances())
+	p.ledger = residence.NewLedger(uint64(os.Getpagesize()), known && !residence.Balances())
 	p.known.Start = p.total()
 	p.begun = order.Clock()
 	if x := p.look(); x != nil {
@@ -151,10 +151,9 @@ func (p *pages) apply() {
 	p.known.Sums = p.ledger.Sums()
 }
 
-// tick takes a look from time to time. settled is set if all events up to the last tick are
-// known.
-func (p *pages) tick(settled bool) {
-	if settled {
+// tick takes a look from time to time. All events up to the time taken are known.
+func (p *pages) tick(taken uint64) {
+	if p.taken != nil && p.taken.time <= taken {
 		p.apply()
 	}
 	if p.taken == nil && !time.Now().Before(p.rest) {

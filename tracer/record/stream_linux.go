@@ -80,11 +80,11 @@ func (s *Stream) End() {
 	}
 }
 
-// Tick is called about once a second, after Next returned false. settled is set if all events up to
-// the last tick have been taken.
-func (s *Stream) Tick(settled bool) {
+// Tick is called about once a second, after Next returned false. taken is a time
+// up to which Take has been called with all events.
+func (s *Stream) Tick(taken uint64) {
 	if s.pages != nil {
-		s.pages.tick(settled)
+		s.pages.tick(taken)
 	}
 }
 

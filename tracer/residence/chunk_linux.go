@@ -68,19 +68,21 @@ type chunkFaults struct {
 	seen  pageSet // pages with a fault
 	fresh pageSet // of these, pages that were not there at the fault
 	kept  pageSet // of these, pages whose fault is older than the last look
+	gone  pageSet // pages of the last look whose mapping has gone since
 	by    [chunkPages]origin
 }
 
 // fault notes a page fault. present is set if the page was there, so that the fault has made it
 // writable, or a copy of it.
 func (c *chunk) fault(i int, by origin, present bool) {
-	if present && c.resident.has(i) {
+	f := c.faults
+	if present && c.resident.has(i) && (f == nil || !f.gone.has(i)) {
 		return
 	}
-	if c.faults == nil {
-		c.faults = new(chunkFaults)
+	if f == nil {
+		f = new(chunkFaults)
+		c.faults = f
 	}
-	f := c.faults
 	if present && f.seen.has(i) {
 		return // the page of zeros was there, or one that is shared
 	}
@@ -92,12 +94,42 @@ func (c *chunk) fault(i int, by origin, present bool) {
 	}
 }
 
+// unmapped notes that the pages from up to, but not including, to have no mapping, or a new one.
+func (c *chunk) unmapped(from, to int) {
+	var set pageSet
+	set.addRange(from, to)
+	gone := both(&c.resident, &set)
+	if c.faults == nil {
+		if gone.empty() {
+			return
+		}
+		c.faults = new(chunkFaults)
+	}
+	f := c.faults
+	f.seen, f.fresh, f.kept = without(&f.seen, &set), without(&f.fresh, &set), without(&f.kept, &set)
+	f.gone = either(&f.gone, &gone)
+}
+
+// returned returns the resident pages that have gone and come back since the last look. trusts is
+// as for the ledger.
+func (c *chunk) returned(now *pageSet, trusts bool) (again pageSet) {
+	if c.faults == nil {
+		return again
+	}
+	again = both(&c.faults.gone, &c.faults.seen)
+	if trusts {
+		again = either(&again, &c.faults.fresh)
+	}
+	again = both(&again, &c.resident)
+	return both(&again, now)
+}
+
 // origin returns what is known of the origin of a page.
 func (c *chunk) origin(i int) origin {
 	switch {
 	case c.faults != nil && c.faults.seen.has(i):
 		return c.faults.by[i]
-	case c.resident.has(i):
+	case c.resident.has(i) && (c.faults == nil || !c.faults.gone.has(i)):
 		return c.owner[i]
 	}
 	return noOrigin
@@ -109,9 +141,11 @@ func (c *chunk) looked() {
 		return
 	}
 	f := c.faults
+	f.gone = without(&f.gone, &f.seen)
+	f.gone = both(&f.gone, &c.resident)
 	rest := without(&f.seen, &c.resident)
 	rest = without(&rest, &f.kept)
-	if rest.empty() {
+	if rest.empty() && f.gone.empty() {
 		c.faults = nil
 		return
 	}

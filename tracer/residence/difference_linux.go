@@ -15,11 +15,7 @@ type difference struct {
 // run notes the difference.
 func (d *difference) run() {
 	c := d.c
-	var again pageSet // pages that have gone and come back
-	if d.l.trusts && c.faults != nil {
-		again = both(&c.resident, &d.now)
-		again = both(&again, &c.faults.fresh)
-	}
+	again := c.returned(&d.now, d.l.trusts)
 	gone := without(&c.resident, &d.now)
 	gone = either(&gone, &again)
 	came := without(&d.now, &c.resident)

@@ -56,8 +56,9 @@ type Ledger struct {
 }
 
 // NewLedger returns a ledger with pages of a size in bytes. trusts is set if a fault on a page
-// that was there at the last look, and not there at the fault, means that the page had gone; with
-// the balancing of memory between NUMA nodes it does not.
+// that was there at the last look, and not there at the fault, means that the page had gone. It
+// does not with the balancing of memory between NUMA nodes, and where faults do not show whether
+// the page was there.
 func NewLedger(page uint64, trusts bool) *Ledger {
 	l := &Ledger{page: page, trusts: trusts}
 	l.Clear()

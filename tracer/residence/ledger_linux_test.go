@@ -165,6 +165,37 @@ func TestOwners(t *testing.T) {
 }
 
 // What was resident before is in no block, also after it has moved.
+// The kernel may use a part of an area for its mapping, and the rest for the next one.
+func TestOverlappingAreas(t *testing.T) {
+	l := NewLedger(page, true)
+	f := follower{t: t, blocks: map[uint64]Change{}}
+	l.Begin(pagesAt(nil))
+	l.Map(Area{Start: 1000 * page, Size: 4000 * page, Cause: Cause{Stack: 2}})
+	l.Map(Area{Start: 2000 * page, Size: 1000 * page, Cause: Cause{Stack: 3}})
+	l.Map(Area{Start: 4000 * page, Size: 3000 * page, Cause: Cause{Stack: 4}})
+	l.Look(pagesAt(everywhere, 999, 1000, 1999, 2000, 2999, 3000, 3999, 4000, 6999, 7000), f.change)
+	want := map[uint64]uint64{999: 0, 1000: 2, 1999: 2, 2000: 3, 2999: 3, 3000: 2, 3999: 2, 4000: 4, 6999: 4, 7000: 0}
+	if got := f.owners(); !maps.Equal(got, want) {
+		t.Errorf("pages are of the stacks %v, want %v", got, want)
+	}
+}
+
+// An area whose mapping is not in the look that was read when it was made explains its pages at
+// the next look. It no longer does when nothing has been mapped in it.
+func TestAreaDuringLook(t *testing.T) {
+	l := NewLedger(page, true)
+	f := follower{t: t, blocks: map[uint64]Change{}}
+	l.Begin(pagesAt(nil))
+	l.Map(Area{Start: 8 * page, Size: 2 * page, Cause: Cause{Stack: 2}})
+	l.Map(Area{Start: 8000 * page, Size: 2 * page, Cause: Cause{Stack: 3}})
+	l.Look(pagesAt(nil), f.change)
+	l.Look(pagesAt([]resident.Range{{Start: 8 * page, End: 10 * page}}, 8, 9), f.change)
+	l.Look(pagesAt(everywhere, 8, 9, 8000), f.change)
+	if got, want := f.owners(), map[uint64]uint64{8: 2, 9: 2, 8000: 0}; !maps.Equal(got, want) {
+		t.Errorf("pages are of the stacks %v, want %v", got, want)
+	}
+}
+
 func TestBefore(t *testing.T) {
 	l, f := NewLedger(page, true), &follower{t, map[uint64]Change{}}
 	l.Begin(pagesAt(everywhere, 1, 2, 3))
@@ -209,10 +240,11 @@ func TestEnd(t *testing.T) {
 // Whatever comes and goes, the blocks are the resident pages that were not there before, and each
 // page with a fault of its own belongs to it.
 func TestAtRandom(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			l, f := NewLedger(page, true), &follower{t, map[uint64]Change{}}
+			trusts := seed%2 == 0 // else it must be notified of new mappings
+			l, f := NewLedger(page, trusts), &follower{t, map[uint64]Change{}}
 			before, owner := map[uint64]bool{}, map[uint64]uint64{}
 			for n := range uint64(1500) {
 				if r.IntN(10) == 0 {
@@ -222,10 +254,13 @@ func TestAtRandom(t *testing.T) {
 			l.Begin(pagesAt(everywhere, slices.Sorted(maps.Keys(before))...))
 			for range 40 {
 				for range r.IntN(60) {
-					n := r.Uint64N(1500)
-					for k := n; k < n+r.Uint64N(20); k++ { // given back and not touched
+					n, size := r.Uint64N(1500), r.Uint64N(20)
+					for k := n; k < n+size; k++ { // given back and not touched
 						delete(before, k)
 						delete(owner, k)
+					}
+					if !trusts {
+						l.Map(Area{Start: n * page, Size: size * page, Cause: Cause{Stack: 9}})
 					}
 					if before[n] {
 						continue
