@@ -16,8 +16,10 @@ func TestStackID(t *testing.T) {
 	s := fedStream()
 	s.Take(&order.Batch{
 		Events: []order.Event{
-			{Kind: order.KindAlloc, Addr: 0x100, Stack: 1}, {Kind: order.KindAlloc, Addr: 0x200, Stack: 2},
-			{Kind: order.KindAlloc, Addr: 0x300, Stack: 1}, {Kind: order.KindAlloc, Addr: 0x400},
+			{Kind: order.KindAlloc, Addr: 0x100, Stack: 1},
+			{Kind: order.KindAlloc, Addr: 0x200, Stack: 2},
+			{Kind: order.KindAlloc, Addr: 0x300, Stack: 1},
+			{Kind: order.KindAlloc, Addr: 0x400},
 		},
 		Stacks: []order.StackDef{
 			{Hash: 1, Frames: []uint64{0x1000, 0x2000}, End: object.ProbeStackEndSTACK_COMPLETE},
