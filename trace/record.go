@@ -193,6 +193,10 @@ type Stack struct {
 	// of unwind tables.
 	FramePointer bool
 	Reason       string // of StackFailed, in one word
+	// ID is a shortcut: stacks with the same ID, other than 0, have the same Frames, End,
+	// FramePointer and Reason. Only the tracer sets it, and no format stores it. Who
+	// changes one of these fields must set it to 0.
+	ID uint64
 }
 
 // Arg is a traced argument in text form.

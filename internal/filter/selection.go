@@ -156,7 +156,7 @@ func Cut(s *trace.Stack, depth int) {
 	if len(s.Frames) <= depth {
 		return
 	}
-	s.Frames = s.Frames[:depth]
+	s.Frames, s.ID = s.Frames[:depth], 0
 	if len(s.Names) > depth {
 		s.Names = s.Names[:depth]
 	}

@@ -8,7 +8,8 @@
 // sized shards. A shard grows by an eighth at a load of 76 %, so an entry of 32
 // bytes never costs more than 48 including free slots, and no resize touches
 // more than 1/64 of the table. Removal shifts the cluster back: there are no
-// tombstones, and a shard whose load falls below a quarter shrinks.
+// tombstones, and a shard whose load falls below a quarter shrinks. The blocks that began
+// last are in a small table of their own, where most of them also end.
 package live
 
 import (
@@ -42,6 +43,7 @@ type Table struct {
 	seed1, seed2 uint64
 	n            int
 	bytes        uint64
+	recent       recent
 	shards       [shards]shard
 }
 
@@ -126,24 +128,61 @@ func (s *shard) find(h uint64, resource uint32, id uint64) (at int, state uint32
 // Insert makes a block live with one reference. If the key is live already, its
 // entry is replaced and returned.
 func (t *Table) Insert(resource uint32, id, size, value uint64) (old Entry, replaced bool) {
-	h := t.hash(resource, id)
+	begun := slot{id: id, size: size, value: value, resource: resource, state: oneRef | 1}
+	at := t.recent.at(resource, id)
+	switch {
+	case at == nil:
+		old, replaced = t.put(&begun)
+		t.recent.without(t.n)
+	case at.has(resource, id):
+		if at.live() {
+			old, replaced = at.entry(), true
+		}
+		*at = begun
+		t.recent.found++
+	default:
+		old, replaced = t.takeOut(resource, id)
+		if at.live() {
+			t.put(at)
+		}
+		*at = begun
+		t.putAll(t.recent.miss())
+	}
+	t.bytes += size - old.Size
+	if !replaced {
+		t.n++
+	}
+	return old, replaced
+}
+
+// putAll adds the blocks in slots to the shards.
+func (t *Table) putAll(slots []slot) {
+	for i := range slots {
+		if slots[i].live() {
+			t.put(&slots[i])
+		}
+	}
+}
+
+// put adds a block to the shards with its references. If the key is there already, its
+// entry is replaced and returned.
+func (t *Table) put(e *slot) (old Entry, replaced bool) {
+	h := t.hash(e.resource, e.id)
 	s := &t.shards[h&(shards-1)]
 	if s.n >= s.limit {
 		// If the key is in the table, the shard grows one insertion early.
 		t.resize(s, grown(len(s.slots)))
 	}
-	i, state, ok := s.find(h, resource, id)
-	t.bytes += size
+	i, state, ok := s.find(h, e.resource, e.id)
+	own := *e
+	own.state = e.state&^distMask | state&distMask
 	if ok {
-		e := &s.slots[i]
-		old = e.entry()
-		t.bytes -= old.Size
-		e.size, e.value, e.state = size, value, oneRef|e.state&distMask
+		old = s.slots[i].entry()
+		s.slots[i] = own
 		return old, true
 	}
-	t.n++
 	s.n++
-	t.place(s, i, slot{id: id, size: size, value: value, resource: resource, state: state})
+	t.place(s, i, own)
 	return Entry{}, false
 }
 
@@ -183,7 +222,7 @@ func (t *Table) place(s *shard, i int, e slot) {
 	slots[i] = e
 }
 
-// lookup returns the slot of a live block.
+// lookup returns the slot of a block in the shards.
 func (t *Table) lookup(resource uint32, id uint64) (*shard, int, bool) {
 	h := t.hash(resource, id)
 	s := &t.shards[h&(shards-1)]
@@ -194,39 +233,53 @@ func (t *Table) lookup(resource uint32, id uint64) (*shard, int, bool) {
 	return s, i, ok
 }
 
-// Get returns the entry of a live block.
-func (t *Table) Get(resource uint32, id uint64) (Entry, bool) {
+// slot returns the slot of a live block, or nil.
+func (t *Table) slot(resource uint32, id uint64) *slot {
+	if at := t.recent.at(resource, id); at != nil && at.has(resource, id) {
+		if at.live() {
+			return at
+		}
+		return nil
+	}
 	s, i, ok := t.lookup(resource, id)
 	if !ok {
+		return nil
+	}
+	return &s.slots[i]
+}
+
+// Get returns the entry of a live block.
+func (t *Table) Get(resource uint32, id uint64) (Entry, bool) {
+	e := t.slot(resource, id)
+	if e == nil {
 		return Entry{}, false
 	}
-	return s.slots[i].entry(), true
+	return e.entry(), true
 }
 
 // Retain adds a reference to a live block and reports whether the block exists.
 // A block with 2^24-1 references keeps them for ever.
 func (t *Table) Retain(resource uint32, id uint64) bool {
-	s, i, ok := t.lookup(resource, id)
-	if ok && s.slots[i].state>>distBits < maxRefs {
-		s.slots[i].state += oneRef
+	e := t.slot(resource, id)
+	if e != nil && e.state>>distBits < maxRefs {
+		e.state += oneRef
 	}
-	return ok
+	return e != nil
 }
 
 // Release removes a reference. Removing the last one removes the block. Release
 // returns the entry with the remaining references (0: removed), and whether the
 // key was live.
 func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
-	s, i, ok := t.lookup(resource, id)
-	if !ok {
+	e := t.slot(resource, id)
+	if e == nil {
 		return Entry{}, false
 	}
-	e := &s.slots[i]
 	switch e.state >> distBits {
 	case 1:
-		gone := t.removeAt(s, i)
+		gone, ok := t.Remove(resource, id)
 		gone.Refs = 0
-		return gone, true
+		return gone, ok
 	case maxRefs:
 	default:
 		e.state -= oneRef
@@ -237,12 +290,35 @@ func (t *Table) Release(resource uint32, id uint64) (Entry, bool) {
 // adopt adds a block from another table, with its references.
 func (t *Table) adopt(e Entry) {
 	t.Insert(e.Resource, e.ID, e.Size, e.Value)
-	s, i, _ := t.lookup(e.Resource, e.ID)
-	s.slots[i].state += (e.Refs - 1) * oneRef
+	t.slot(e.Resource, e.ID).state += (e.Refs - 1) * oneRef
 }
 
 // Remove removes a block, whatever its references, and returns its entry.
-func (t *Table) Remove(resource uint32, id uint64) (Entry, bool) {
+func (t *Table) Remove(resource uint32, id uint64) (e Entry, ok bool) {
+	at := t.recent.at(resource, id)
+	switch {
+	case at == nil:
+		e, ok = t.takeOut(resource, id)
+	case at.has(resource, id):
+		if ok = at.live(); ok {
+			e = at.entry()
+			at.state = vacant
+		}
+	default:
+		e, ok = t.takeOut(resource, id)
+		if !at.live() {
+			at.id, at.resource, at.state = id, resource, vacant
+		}
+	}
+	if ok {
+		t.n--
+		t.bytes -= e.Size
+	}
+	return e, ok
+}
+
+// takeOut removes a block from the shards.
+func (t *Table) takeOut(resource uint32, id uint64) (Entry, bool) {
 	s, i, ok := t.lookup(resource, id)
 	if !ok {
 		return Entry{}, false
@@ -267,8 +343,6 @@ func (t *Table) removeAt(s *shard, i int) Entry {
 		i = j
 	}
 	slots[i] = slot{}
-	t.n--
-	t.bytes -= e.Size
 	s.n--
 	if n := len(slots); n > 8*minSlots && s.n < n/4 {
 		t.resize(s, s.n*3/2)
@@ -280,6 +354,11 @@ func (t *Table) removeAt(s *shard, i int) Entry {
 // during the iteration.
 func (t *Table) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
+		for i := range t.recent.slots {
+			if e := &t.recent.slots[i]; e.live() && !yield(e.entry()) {
+				return
+			}
+		}
 		for i := range t.shards {
 			for j := range t.shards[i].slots {
 				if e := &t.shards[i].slots[j]; e.state != 0 && !yield(e.entry()) {
@@ -292,7 +371,7 @@ func (t *Table) All() iter.Seq[Entry] {
 
 // Clear removes all entries and frees their memory.
 func (t *Table) Clear() {
-	t.n, t.bytes = 0, 0
+	t.n, t.bytes, t.recent = 0, 0, recent{}
 	t.shards = [shards]shard{}
 }
 

@@ -71,7 +71,7 @@ func (c *Coverage) Doubtful() bool { return len(c.Stale) > 0 }
 func (c *Coverage) limit(s *trace.Stack) {
 	for i, addr := range s.Frames {
 		if slices.ContainsFunc(c.Stale, func(x StaleCode) bool { return addr >= x.Start && addr < x.End }) {
-			s.Frames = s.Frames[:i+1]
+			s.Frames, s.ID = s.Frames[:i+1], 0
 			s.End, s.Reason = trace.StackFailed, reasonUnmapped
 			return
 		}

@@ -45,6 +45,7 @@ func (s *stacks) describe(hash uint64, to *trace.Stack) *order.StackDef {
 	def = s.settle(def)
 	to.Frames, to.FramePointer = def.Frames, def.FramePointer
 	to.End, to.Reason = stackEnd(def.End)
+	to.ID = def.ID
 	if late {
 		delete(s.byHash, hash) // no other event has it
 	} else if s.coverage.Doubtful() {

@@ -15,6 +15,7 @@ type Table struct {
 	words words
 	at    []uint32 // the run in words, by number less 1
 	index []uint32 // open addressing by hash: 1 + the run; 0 is empty
+	known shortcuts
 }
 
 const (
@@ -40,6 +41,19 @@ func (t *Table) Words() int { return t.words.n }
 // texts are numbered in names, which must be the same for all calls. When the
 // table has reached 32 GiB, Add returns 0 for new places.
 func (t *Table) Add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
+	if s.ID == 0 || len(s.Names) > 0 || caller.Line != 0 || caller.Function != "" || caller.File != "" {
+		return t.add(s, caller, names)
+	}
+	if number := t.known.find(s.ID); number != 0 {
+		return number
+	}
+	number := t.add(s, caller, names)
+	t.known.set(s.ID, number, len(t.at))
+	return number
+}
+
+// add does what Add does, without shortcuts.
+func (t *Table) add(s *trace.Stack, caller *trace.Caller, names *Names) uint32 {
 	head := uint64(len(s.Frames)) | uint64(s.End)<<headEndAt
 	if s.FramePointer {
 		head |= headFP
