@@ -26,15 +26,16 @@ func reportCommand() command {
 				"the peak, pauses and losses; rates; the memory of the process; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
 				"thread and process.\n\n" +
 				"The flame graph shows blocks that are still live at the end, that were live at the peak, all allocations or temporary ones, in bytes or blocks. A " +
-				"click zooms, and a search shows how much matches. The page lists what a trace does not contain, such as times, sizes or frees.\n\n" +
+				"click zooms, and a search shows how much matches. A range that you drag over the curve, and fields for a thread, a function and sizes, filter the sums, the flame graph " +
+				"and the tables. The page lists what a trace does not contain, such as times, sizes or frees.\n\n" +
 				"All processes of a trace are added up, and each type of resource has its own section; the page opens on the largest. The blocks that are still live are those that rtrace leaks " +
 				"prints. Stacks get names from the mapped files, if these still exist and are the ones that were traced. If the files have debugging information, " +
 				"stacks also get source lines and inlined functions, which are marked.\n\n" +
 				"With two traces, the page shows what differs between them: a flame graph in which boxes are coloured by growth, and tables of the functions and stacks " +
 				"that changed. It compares live blocks of memory at the end of each trace, as rtrace diff --by stack does, but ignores lines.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
-				"stacks.",
-			Lists: []cli.List{countList},
+				"stacks, per thread and size.",
+			Lists: []cli.List{filterList, countList},
 			Examples: []cli.Example{
 				{Does: "show what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
 				{Does: "show what a change of the program made larger", Command: "rtrace report -o growth.html before.trace after.trace"},
@@ -50,6 +51,17 @@ func reportCommand() command {
 		},
 	}
 }
+
+// filterList explains what the filters of a page select.
+var filterList = cli.List{Title: "Filters of the page", Rows: []cli.ListRow{
+	{Name: "blocks", Text: "a filter selects blocks by their allocation: when, by which thread, in which size, and with which function in the stack. All figures are about these blocks: \"still live\" are those of them that are live at the end of the recording"},
+	{Name: "range", Text: "in the page, drag over the curve, or focus it, press Enter and move the range with the arrow keys, its end with Shift, and clear it with Escape. A range consists of whole intervals, up to 128 for the recording; the page prints their length"},
+	{Name: "live at the end of the range", Text: "allocated before the range or in it, and not freed until its end, as the curve shows it. Blocks that are unknown at the end of the recording count before it"},
+	{Name: "thread", Text: "an ID, a name, or a part of a name, which selects all threads that have it. A block belongs to the thread that allocated it or last moved it with realloc"},
+	{Name: "function", Text: "a part of the name of any function or module in the stack"},
+	{Name: "sizes", Text: "from a power of 4 up to the byte before another one"},
+	{Name: "not filtered", Text: "suspects and curves; a dashed line shows the live blocks that match. The page leaves out, while a filter is active, lifetimes and calls of traced functions, and with a range, thread or sizes the peak and the age of blocks"},
+}}
 
 type reportOptions struct {
 	output   string

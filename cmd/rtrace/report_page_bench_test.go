@@ -105,7 +105,7 @@ func BenchmarkReport(b *testing.B) {
 	for _, tt := range []struct {
 		stacks int
 		code   trace.Mapping
-	}{{256, forest}, {10_000, forest}, {100_000, forest}, {10_000, codeOf(b, program)}, {100_000, codeOf(b, program)}} {
+	}{{256, forest}, {1000, forest}, {10_000, forest}, {100_000, forest}, {10_000, codeOf(b, program)}, {100_000, codeOf(b, program)}} {
 		name := fmt.Sprintf("stacks=%d", tt.stacks)
 		if tt.code != forest {
 			name += "/lines" // the program has debugging information

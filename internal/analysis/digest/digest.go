@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/analysis/blocks"
+	"rtrace-bpf/internal/analysis/cube"
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/timeline"
@@ -67,6 +68,7 @@ type Digest struct {
 	resources resources
 	frames    frames
 	clock     timeline.Clock
+	cells     cells
 	recording recording
 	event     uint64
 	contexts  contexts
@@ -162,6 +164,7 @@ func (d *Digest) call(r *trace.Record) {
 		d.recording.first(r.Time, &d.clock)
 	}
 	now := d.clock.Elapsed(r.Time)
+	position := d.cells.at(d.event, now, r.Time != 0)
 	d.facts.call(r)
 	if c.Context != 0 {
 		d.contexts.add(c.Context, d.event, now)
@@ -175,7 +178,7 @@ func (d *Digest) call(r *trace.Record) {
 	of.apis.add(c)
 	e := moment{d.event, now, of.byEvent.At(d.event - 1), of.byTime.At(uint64(now))}
 	thread := of.threads.number(r)
-	life := life{event: d.event, time: now, made: now}
+	life := life{event: d.event, time: now, made: now, born: position}
 	switch c.Op {
 	case trace.OpFree:
 		d.free(of, r, c.ID, thread, &e)
@@ -202,7 +205,12 @@ func (d *Digest) free(of *resource, r *trace.Record, id uint64, thread uint32, a
 		return life{}, false
 	}
 	l := d.lives.Take(b.Value)
-	of.freed(&d.rows[l.row], l, b.Size, d.temporary.Freed(r, uint32(of.number), l.nth), fate, at)
+	temporary := d.temporary.Freed(r, uint32(of.number), l.nth)
+	of.freed(d.cellOf(of, l.cell), l, b.Size, temporary, fate, at)
+	d.cells.Ended(l.cell, live.Amount{Blocks: 1, Bytes: b.Size})
+	if temporary && fate == live.Known {
+		d.cells.Temporary(l.cell, l.born, b.Size)
+	}
 	return l, fate == live.Known
 }
 
@@ -212,26 +220,42 @@ func (d *Digest) alloc(of *resource, r *trace.Record, thread uint32, l life, at 
 		return
 	}
 	p := d.processes.Of(r.PID)
-	l.row, l.thread = d.row(p, of, r), thread
+	row := d.row(p, of, r)
+	l.cell = d.cells.number(cell{row, thread, cube.Class(c.Size)})
 	d.facts.size(c.Size)
 	if d.sampled.Has(c.Resource) {
-		of.allocated(&d.rows[l.row], thread, c.Size, at)
+		of.allocated(d.cellOf(of, l.cell), c.Size, at)
+		d.cells.Made(l.cell, c.Size)
 		of.stack(&c.Stack, &c.Caller)
 		p.keep(l, c.Size)
-		d.rows[l.row].born(l)
+		d.rows[row].born(l)
 		return
 	}
 	l.nth = d.temporary.Allocated(r, uint32(of.number))
 	old, fate := d.blocks.Insert(r.PID, c.Resource, c.ID, c.Size, d.lives.Add(l))
 	if fate != live.Absent {
 		before := d.lives.Take(old.Value)
-		of.ended(&d.rows[before.row], before.thread, live.Amount{Blocks: 1, Bytes: old.Size}, sizeBin(old.Size), at.event)
+		d.ended(before.cell, live.Amount{Blocks: 1, Bytes: old.Size}, sizeBin(old.Size), at.event)
 	}
 	if fate == live.Known {
 		of.Replaced++
 	}
-	of.allocated(&d.rows[l.row], thread, c.Size, at)
+	of.allocated(d.cellOf(of, l.cell), c.Size, at)
+	d.cells.Made(l.cell, c.Size)
 	of.stack(&c.Stack, &c.Caller)
+}
+
+// cellOf returns the row and the thread of a cell.
+func (d *Digest) cellOf(of *resource, n uint32) [2]*use {
+	c := &d.cells.all[n]
+	return [2]*use{&d.rows[c.row].use, &of.threads.uses[c.thread]}
+}
+
+// ended subtracts blocks of a cell that ended without a free.
+func (d *Digest) ended(n uint32, a live.Amount, bin uint8, event uint64) {
+	of := d.resources.types[d.rows[d.cells.all[n].row].resource]
+	of.ended(d.cellOf(of, n), a, bin, event)
+	d.cells.Ended(n, a)
 }
 
 // exec ends all blocks of a process.
@@ -243,8 +267,7 @@ func (d *Digest) exec(r *trace.Record) {
 	for _, blocks := range d.blocks.Exec(r.PID) {
 		for e := range blocks {
 			l := d.lives.Take(e.Value)
-			of := d.resources.types[d.rows[l.row].resource]
-			of.ended(&d.rows[l.row], l.thread, live.Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
+			d.ended(l.cell, live.Amount{Blocks: 1, Bytes: e.Size}, sizeBin(e.Size), d.event+1)
 		}
 	}
 	for pid, p := range d.processes.All() {
@@ -252,7 +275,7 @@ func (d *Digest) exec(r *trace.Record) {
 			continue
 		}
 		for k, a := range p.sampled {
-			d.resources.types[d.rows[k.row].resource].ended(&d.rows[k.row], k.thread, a, k.bin, d.event+1)
+			d.ended(k.cell, a, k.bin, d.event+1)
 		}
 		p.sampled = nil
 	}

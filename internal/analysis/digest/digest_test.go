@@ -96,6 +96,7 @@ func check(t *testing.T, name string, r *digest.Result, of *digest.Resource, m *
 	same("processes", processes.Live.Bytes, m.total.Live.Bytes)
 	checkBins(t, name, of, m)
 	checkCurves(t, name, of, m)
+	checkCells(t, name, r, of, m)
 }
 
 func checkBins(t *testing.T, name string, of *digest.Resource, m *model) {

@@ -79,6 +79,7 @@ type model struct {
 	lives   []life                 // of blocks that were freed
 	oldest  map[string]uint64      // event, by stack
 	live    []uint64               // bytes after each event
+	blocks  []*block               // all
 }
 
 type life struct {
@@ -98,6 +99,9 @@ type block struct {
 	bornAt     int64
 	allocation int // of its thread
 	unknown    bool
+	temporary  bool
+	made       int64 // times since the first call, also of other resources
+	ended      int64 // -1 if it is live at the end
 }
 
 func (b *block) each(m *model, f func(*digest.Use)) {
@@ -132,6 +136,7 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 		live  []*block
 		event uint64
 		start int64
+		now   int64
 		most  uint64
 		nth   = map[int32]int{}
 		peak  []*block
@@ -150,6 +155,8 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 			for _, b := range live {
 				if b.pid != r.PID {
 					kept = append(kept, b)
+				} else {
+					b.ended = now
 				}
 			}
 			live = kept
@@ -167,6 +174,7 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 		if start == 0 {
 			start = r.Time
 		}
+		now = r.Time - start
 		c := &r.Call
 		if c.Resource != id {
 			m.live = append(m.live, bytesOf(live))
@@ -182,9 +190,11 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 			if b.refs--; !counted || b.refs == 0 {
 				live = append(live[:i:i], live[i+1:]...)
 				grow(&m.freed, b.size)
+				b.ended = now
 				if !b.unknown {
 					m.lives = append(m.lives, life{event - b.born, r.Time - b.bornAt, b.size})
 					if b.tid == r.TID && b.allocation == nth[r.TID] {
+						b.temporary = true
 						b.each(m, func(u *digest.Use) { grow(&u.Temporary, b.size) })
 					}
 					if c.Op == trace.OpMove {
@@ -198,24 +208,25 @@ func solve(records []*trace.Record, id uint32, counted bool) *model {
 				live[i].refs++
 			} else {
 				if i >= 0 {
+					live[i].ended = now
 					live = append(live[:i:i], live[i+1:]...)
 				}
 				nth[r.TID]++
 				b := &block{
-					pid: r.PID, tid: r.TID, id: c.ID, size: c.Size, refs: 1, born: born, bornAt: bornAt, since: event, allocation: nth[r.TID],
+					pid: r.PID, tid: r.TID, id: c.ID, size: c.Size, refs: 1, born: born, bornAt: bornAt, since: event, allocation: nth[r.TID], made: now, ended: -1,
 					names: c.Stack.Names, stack: strings.Join(c.Stack.Names, "\n"),
 				}
-				live = append(live, b)
+				live, m.blocks = append(live, b), append(m.blocks, b)
 				b.each(m, func(u *digest.Use) { grow(&u.Allocated, b.size) })
 				a := m.sizes[c.Size]
 				grow(&a, c.Size)
 				m.sizes[c.Size] = a
 			}
 		}
-		now := bytesOf(live)
-		m.live = append(m.live, now)
-		if now > most || now == most && len(live) > len(peak) {
-			most, m.peak = now, event
+		bytes := bytesOf(live)
+		m.live = append(m.live, bytes)
+		if bytes > most || bytes == most && len(live) > len(peak) {
+			most, m.peak = bytes, event
 			peak = append([]*block(nil), live...)
 		}
 	}

@@ -133,8 +133,9 @@ func (of *resource) stack(s *trace.Stack, caller *trace.Caller) {
 
 func (of *resource) deepest(n int) { of.Stacks.Deepest = max(of.Stacks.Deepest, n) }
 
-func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
-	for _, u := range [...]*use{&r.use, &of.threads.uses[thread]} {
+// allocated counts an allocated block. uses are those of its row and its thread.
+func (of *resource) allocated(uses [2]*use, size uint64, at *moment) {
+	for _, u := range uses {
 		u.settle(at.event, of.PeakEvent)
 		u.Allocated.AddBlock(size)
 		u.Live.AddBlock(size)
@@ -151,26 +152,27 @@ func (of *resource) allocated(r *row, thread uint32, size uint64, at *moment) {
 
 // freed counts a freed block. The lifetime of an unknown block is not counted,
 // because the freed block may be another one.
-func (of *resource) freed(r *row, l life, size uint64, temporary bool, fate live.Fate, at *moment) {
+func (of *resource) freed(uses [2]*use, l life, size uint64, temporary bool, fate live.Fate, at *moment) {
 	of.Freed.AddBlock(size)
 	at.one.Freed.AddBlock(size)
 	at.two.Freed.AddBlock(size)
 	if fate == live.Known {
 		if temporary {
-			r.use.Temporary.AddBlock(size)
-			of.threads.uses[l.thread].Temporary.AddBlock(size)
+			for _, u := range uses {
+				u.Temporary.AddBlock(size)
+			}
 			of.Total.Temporary.AddBlock(size)
 		}
 		of.ages[bits.Len64(at.event-l.event)].AddBlock(size)
 		of.times[live.LifetimeStep(at.time-l.time)].AddBlock(size)
 		of.lives.Ended(at.time - l.made)
 	}
-	of.ended(r, l.thread, live.Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
+	of.ended(uses, live.Amount{Blocks: 1, Bytes: size}, sizeBin(size), at.event)
 }
 
 // ended subtracts ended blocks from the live amounts.
-func (of *resource) ended(r *row, thread uint32, a live.Amount, bin uint8, event uint64) {
-	for _, u := range [...]*use{&r.use, &of.threads.uses[thread]} {
+func (of *resource) ended(uses [2]*use, a live.Amount, bin uint8, event uint64) {
+	for _, u := range uses {
 		u.settle(event, of.PeakEvent)
 		u.Live.Sub(a)
 	}

@@ -22,6 +22,7 @@ type Result struct {
 	Resources []*Resource   // those with calls: memory first, then in the order of the trace
 	Marks     []Mark
 	RSS       *rss.Growth // of the process; nil if the trace lacks the figures
+	Intervals Intervals   // of cells
 	Recording Recording   // the zero Recording without times
 }
 
@@ -55,6 +56,7 @@ type Resource struct {
 	Threads         []Thread
 	Processes       []Process
 	APIs            []API
+	Cells           []Cell
 }
 
 // Curve is the live amount along an axis.
@@ -122,7 +124,10 @@ func (d *Digest) Finish() *Result {
 		}
 	}
 	d.fates()
-	r := &Result{Facts: d.facts, Frames: d.frames.all, Marks: d.contexts.finish()}
+	r := &Result{
+		Facts: d.facts, Frames: d.frames.all, Marks: d.contexts.finish(),
+		Intervals: Intervals{Time: d.cells.time, Width: d.cells.Width(), Events: d.cells.Events()},
+	}
 	if r.Traces < 2 {
 		r.Duration = d.clock.Last()
 		r.Recording = d.recording.finish(&d.clock, r.Duration)
@@ -175,11 +180,18 @@ func (d *Digest) fates() {
 		of.Total.Live = of.live
 		of.Young.Usual = of.lives.Usual()
 	}
+	for _, p := range d.processes.All() {
+		for k := range p.sampled {
+			d.cells.KeepAll(k.cell)
+		}
+	}
 	for _, blocks := range d.blocks.All() {
 		for e, fate := range blocks {
 			l := d.lives.At(e.Value)
-			row := &d.rows[l.row]
+			in := &d.cells.all[l.cell]
+			row := &d.rows[in.row]
 			of := d.resources.types[row.resource]
+			d.cells.Kept(l.cell, l.born, e.Size, fate == live.Known)
 			if fate == live.Known {
 				row.born(*l)
 				if d.clock.Last()-l.made < int64(of.Young.Usual) {
@@ -188,7 +200,7 @@ func (d *Digest) fates() {
 				continue
 			}
 			of.unfreed[sizeBin(e.Size)].SubBlock(e.Size)
-			for _, u := range [...]*Use{&row.use.Use, &of.threads.uses[l.thread].Use, &of.Total} {
+			for _, u := range [...]*Use{&row.use.Use, &of.threads.uses[in.thread].Use, &of.Total} {
 				u.Live.SubBlock(e.Size)
 				u.Unknown.AddBlock(e.Size)
 			}
@@ -213,27 +225,22 @@ func (d *Digest) finish(of *resource) {
 	of.ByTime = Curve{of.byTime.Width(), of.byTime.Points()}
 	of.Sizes = binsOf(&of.sizes, &of.unfreed)
 	of.LifeEvents, of.LifeTimes = binsOf(&of.ages, nil), timeBinsOf(of.times)
-	for i := range of.threads.uses {
-		u := &of.threads.uses[i]
-		if u.Allocated.Blocks == 0 {
-			continue
-		}
-		t := of.threads.At(uint32(i))
-		of.Threads = append(of.Threads, Thread{PID: t.PID, ID: t.ID, TID: t.TID > 0, Name: d.names.threads[t.ThreadKey], Use: u.Use})
-	}
+	threads := d.threadsOf(of)
 	for _, a := range slices.SortedFunc(maps.Values(of.apis.byKey), func(a, b *API) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op))
 	}) {
 		of.APIs = append(of.APIs, *a)
 	}
-	var places stackIndex
+	var index stackIndex
 	processes := make(map[int32]int)
+	places := make([]int, len(d.rows)) // by row
 	for i := range d.rows {
 		r := &d.rows[i]
 		if int(r.resource) != of.number {
 			continue
 		}
-		n := places.find(of.Places, r.stack)
+		n := index.find(of.Places, r.stack)
+		places[i] = n
 		if n == len(of.Places) {
 			of.Places = append(of.Places, Place{Frames: r.stack})
 		}
@@ -255,14 +262,54 @@ func (d *Digest) finish(of *resource) {
 		return f
 	})
 	of.Modules = d.frames.groups(of.Places, func(f sites.Frame) sites.Frame { return sites.Frame{Place: sites.Place{Module: f.Module}} })
-	slices.SortFunc(of.Places, func(a, b Place) int {
+	sorted := sortBy(of.Places, func(a, b *Place) int {
 		if n := compare(&a.Use, &b.Use); n != 0 {
 			return n
 		}
 		return slices.Compare(a.Frames, b.Frames)
 	})
-	slices.SortStableFunc(of.Threads, func(a, b Thread) int { return compare(&a.Use, &b.Use) })
+	for i, n := range places {
+		if n < len(sorted) {
+			places[i] = sorted[n]
+		}
+	}
+	of.Cells = d.cells.ofResource(d.rows, of, places, threads)
 	slices.SortStableFunc(of.Processes, func(a, b Process) int { return compare(&a.Use, &b.Use) })
+}
+
+// threadsOf adds the threads of a resource, and returns their indexes by their numbers.
+func (d *Digest) threadsOf(of *resource) []int {
+	numbers := make([]int, len(of.threads.uses))
+	for i := range of.threads.uses {
+		u := &of.threads.uses[i]
+		if u.Allocated.Blocks == 0 {
+			continue
+		}
+		t := of.threads.At(uint32(i))
+		numbers[i] = len(of.Threads)
+		of.Threads = append(of.Threads, Thread{PID: t.PID, ID: t.ID, TID: t.TID > 0, Name: d.names.threads[t.ThreadKey], Use: u.Use})
+	}
+	sorted := sortBy(of.Threads, func(a, b *Thread) int { return compare(&a.Use, &b.Use) })
+	for i, n := range numbers {
+		if n < len(sorted) {
+			numbers[i] = sorted[n]
+		}
+	}
+	return numbers
+}
+
+// sortBy sorts all, and returns the new index of each item by its old one.
+func sortBy[T any](all []T, compare func(a, b *T) int) []int {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compare(&all[a], &all[b]) })
+	old, index := slices.Clone(all), make([]int, len(all))
+	for to, from := range order {
+		all[to], index[from] = old[from], to
+	}
+	return index
 }
 
 // groups sums up places by their frames after reduce.

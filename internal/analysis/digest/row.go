@@ -45,8 +45,8 @@ type process struct {
 }
 
 type sampledKey struct {
-	row, thread uint32
-	bin         uint8
+	cell uint32
+	bin  uint8
 }
 
 // keep adds a block that counts as live until exec.
@@ -54,7 +54,7 @@ func (p *process) keep(l life, size uint64) {
 	if p.sampled == nil {
 		p.sampled = make(map[sampledKey]live.Amount)
 	}
-	key := sampledKey{l.row, l.thread, sizeBin(size)}
+	key := sampledKey{l.cell, sizeBin(size)}
 	a := p.sampled[key]
 	a.AddBlock(size)
 	p.sampled[key] = a

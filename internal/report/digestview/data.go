@@ -35,21 +35,22 @@ const (
 // page is the data for the script of a page. Times are in nanoseconds since the
 // first call.
 type page struct {
-	Events    uint64     `json:"events"`
-	Duration  int64      `json:"duration"` // 0 without times
-	Step      int64      `json:"step"`     // resolution of the clock
-	From      int64      `json:"from"`     // the beginning of the recording: at most 0
-	To        int64      `json:"to"`       // its end
-	Wall      int64      `json:"wall"`     // the beginning in milliseconds since 1970; 0 if unknown
-	Spans     []span     `json:"spans"`
-	RSS       [][]int64  `json:"rss"`    // times and bytes
-	System    [][]int64  `json:"system"` // times and bytes
-	Open      int        `json:"open"`   // the resource to show first
-	Texts     []string   `json:"texts"`
-	Frames    frameData  `json:"frames"`
-	Nodes     nodeData   `json:"nodes"`
-	Resources []resource `json:"resources"`
-	Marks     []mark     `json:"marks"`
+	Events    uint64       `json:"events"`
+	Duration  int64        `json:"duration"` // 0 without times
+	Step      int64        `json:"step"`     // resolution of the clock
+	From      int64        `json:"from"`     // the beginning of the recording: at most 0
+	To        int64        `json:"to"`       // its end
+	Wall      int64        `json:"wall"`     // the beginning in milliseconds since 1970; 0 if unknown
+	Spans     []span       `json:"spans"`
+	RSS       [][]int64    `json:"rss"`    // times and bytes
+	System    [][]int64    `json:"system"` // times and bytes
+	Open      int          `json:"open"`   // the resource to show first
+	Texts     []string     `json:"texts"`
+	Frames    frameData    `json:"frames"`
+	Nodes     nodeData     `json:"nodes"`
+	Intervals intervalData `json:"intervals"`
+	Resources []resource   `json:"resources"`
+	Marks     []mark       `json:"marks"`
 }
 
 // frameData holds frames as columns. Texts are numbers of page.Texts; 0 is
@@ -122,7 +123,8 @@ type resource struct {
 	Modules    group      `json:"modules"`
 	Threads    group      `json:"threads"`
 	Processes  group      `json:"processes"`
-	APIs       [][]any    `json:"apis"` // name by its number, operation, calls, bytes
+	APIs       [][]any    `json:"apis"`  // name by its number, operation, calls, bytes
+	Cells      string     `json:"cells"` // see encodeCells, in base64
 }
 
 // stacks holds the stacks of a resource as columns. The stacks from First on
@@ -138,7 +140,7 @@ type stacks struct {
 
 // group is a table. A row is a name, a module or remark (both numbers of
 // page.Texts), and the uses; rows of functions and modules also have the uses
-// with callees.
+// with callees, and those of threads the row of their process or -1.
 type group struct {
 	Rows [][]any `json:"rows"`
 	Left int     `json:"left"` // rows that are summed up in Rest
@@ -199,7 +201,11 @@ type builder struct {
 	children map[uint64]int // nodes by parent and frame
 	stacks   int            // number left
 	rows     int            // rows left for tables
+	rowsOf   []rowsOf       // by resource
 }
+
+// rowsOf holds the rows of a resource in the page for its places and threads.
+type rowsOf struct{ places, threads []int }
 
 func build(r *digest.Result) *page {
 	b := &builder{
@@ -218,6 +224,7 @@ func build(r *digest.Result) *page {
 	for i, of := range resources {
 		b.resource(of, len(resources)-i)
 	}
+	b.cells(resources)
 	b.Open = largest(resources)
 	spans := maxSpans
 	for _, m := range r.Marks[:min(maxMarks, len(r.Marks))] {
@@ -338,9 +345,9 @@ func (b *builder) known(frames []uint32) (node int) {
 	return node
 }
 
-// places returns the stacks of a resource. remaining counts the resources still
-// to come, including this one.
-func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks {
+// places returns the stacks of a resource, and the row of each of its places. remaining counts the
+// resources still to come, including this one.
+func (b *builder) places(of *digest.Resource, total *uses, remaining int) (stacks, []int) {
 	s := stacks{Node: []int{}, Uses: []uses{}, Event: []uint64{}, Time: []int64{}}
 	all := make([]uses, len(of.Places))
 	order := make([]int, len(of.Places))
@@ -363,6 +370,7 @@ func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks
 		s.Event, s.Time = append(s.Event, event), append(s.Time, time)
 	}
 	others := make(map[int]*uses)
+	rows, nodeOf := make([]int, len(of.Places)), make(map[int]int) // nodeOf has the places without a row
 	var nodes []int
 	for _, i := range order {
 		p := &of.Places[i]
@@ -373,10 +381,12 @@ func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks
 			node = b.known(p.Frames)
 		}
 		if whole {
+			rows[i] = len(s.Node)
 			add(node, &all[i], p.Event, p.Time)
 			continue
 		}
 		s.Left++
+		nodeOf[i] = node
 		if others[node] == nil {
 			others[node] = new(uses)
 			nodes = append(nodes, node)
@@ -385,8 +395,13 @@ func (b *builder) places(of *digest.Resource, total *uses, remaining int) stacks
 	}
 	b.stacks -= len(s.Node)
 	s.First = len(s.Node)
+	rowOf := make(map[int]int)
 	for _, node := range nodes {
+		rowOf[node] = len(s.Node)
 		add(b.child(node, otherFrame), others[node], 0, 0)
 	}
-	return s
+	for i, node := range nodeOf {
+		rows[i] = rowOf[node]
+	}
+	return s, rows
 }

@@ -49,7 +49,7 @@ func TestBounded(t *testing.T) {
 		left              bool
 		limit, leastNodes int
 	}{
-		{"few", 50, 6, 3, false, 100_000, 50 * 3},
+		{"few", 50, 6, 3, false, 110_000, 50 * 3},
 		{"many stacks", 40_000, 4, 3, true, 5_000_000, 10_000},
 		{"deep stacks", 300, 1000, 3, true, 5_000_000, 10_000},
 		{"long names", 2000, 8, 5000, true, 5_000_000, 500},

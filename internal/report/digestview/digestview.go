@@ -42,6 +42,8 @@ var (
 	scriptCurve string
 	//go:embed page_flame.js
 	scriptFlame string
+	//go:embed page_filter.js
+	scriptFilter string
 	//go:embed page_table.js
 	scriptTable string
 	//go:embed page_main.js
@@ -87,7 +89,7 @@ func WriteHTML(w io.Writer, r *digest.Result, o Options) error {
 			"{{name}}", svg.Escape(name), "{{verdicts}}", verdictSection(o.Verdicts, r.RSS), "{{facts}}", factList(r, &o), "{{notes}}", noteList("About this trace", notes(r, &o)),
 		).Replace(body),
 		Data:   []html.Data{{ID: "data", Value: build(r)}},
-		Script: scriptData + scriptCurve + scriptFlame + scriptTable + scriptMain,
+		Script: scriptData + scriptCurve + scriptFlame + scriptTable + scriptFilter + scriptMain,
 	}
 	return p.Write(w)
 }

@@ -30,14 +30,14 @@ function ticks(most, n, binary) {
 
 class Curves {
   // host is the element for the curves, readout the one for the values under the
-  // pointer.
-  constructor(host, readout) {
-    this.host = host;
-    this.readout = readout;
+  // pointer. ranged is called when the range of the filter has changed.
+  constructor(host, readout, filter, ranged) {
+    Object.assign(this, {host, readout, filter, ranged});
     new ResizeObserver(() => { if (this.view && host.clientWidth !== this.width) this.draw(); }).observe(host);
   }
 
-  // show draws a resource. view has the resource, byTime, bytes, and the marks.
+  // show draws a resource. view has the resource, byTime, bytes, and lives: the selected blocks that are
+  // live at the end of each interval of the filter, or null.
   show(data, view) {
     Object.assign(this, {data, view});
     const r = view.resource, c = view.byTime ? r.byTime : r.byEvent;
@@ -74,12 +74,13 @@ class Curves {
     this.width = this.host.clientWidth || 900;
     this.inner = this.width - EDGE.left - EDGE.right;
     this.panels = [];
-    const r = this.view.resource, per = this.view.byTime ? ' per second' : ' per ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
+    const view = this.view, r = view.resource, per = this.view.byTime ? ' per second' : ' per ' + (this.curve.width * this.joined === 1 ? 'call' : plural(this.curve.width * this.joined, 'call'));
     const unit = this.view.bytes ? (r.bytes ? 'bytes' : 'units') : 'blocks';
     const text = (v) => v === 0 ? '0' : this.units(v);
     const live = this.panel('Live ' + unit, 230, Math.max(1, ...this.most), 5, text, this.view.bytes && r.bytes);
     live.band(this.least, this.most, 'range');
     live.line(this.last, 'live');
+    if (view.lives) live.path(this.selected(live), {fill: 'none', 'stroke-width': 1.6, 'stroke-dasharray': '6 3', class: 'selected'}, 'stroke', 'allocated');
     this.peak(live);
     const rates = this.panel(r.hasFrees ? 'Allocated and freed' + per : 'Allocated' + per, 130, Math.max(1e-9, ...this.freshRate, ...this.goneRate), 3, text, this.view.bytes && r.bytes);
     if (r.hasFrees) rates.band(this.goneRate.map(() => 0), this.goneRate, 'freed');
@@ -87,7 +88,7 @@ class Curves {
     if (this.view.byTime && r.type === 'memory') this.memory();
     const key = el('p', {class: 'key'});
     for (const [colour, text] of [['live', 'live at the end of an interval'], ['range', 'range in an interval'], ['allocated', 'allocated'], ['freed', 'freed'],
-      ...(this.data.marks.length ? [['context', 'in a context']] : []), ...this.missing()]) {
+      ...(view.lives ? [['allocated', 'dashed: live blocks that match the filter']] : []), ...(this.data.marks.length ? [['context', 'in a context']] : []), ...this.missing()]) {
       if (colour === 'freed' && !r.hasFrees) continue;
       const i = el('i');
       i.style.background = 'var(--' + colour + ')';
@@ -95,6 +96,83 @@ class Curves {
     }
     this.host.replaceChildren(...this.panels.map((p) => p.svg), key);
     this.point(-1);
+    this.select();
+  }
+
+  // selected returns the points of the line of selected blocks.
+  selected(panel) {
+    const out = [], k = this.view.bytes ? 1 : 0;
+    for (let i = 0, y = 0; i < this.filter.count; i++) {
+      out.push([this.x(this.filter.edge(i, this.view.byTime)), panel.y(y)]);
+      y = this.view.lives[2 * i + k];
+      out.push([this.x(this.filter.edge(i + 1, this.view.byTime)), panel.y(y)]);
+    }
+    return out;
+  }
+
+  // select draws a range of intervals, by default that of the filter.
+  select(range = this.filter.range) {
+    const [from, to] = (range || [0, 0]).map((i) => this.filter.edge(i, this.view.byTime));
+    for (const p of this.panels) {
+      p.range.setAttribute('visibility', range ? 'visible' : 'hidden');
+      p.range.setAttribute('x', this.x(from));
+      p.range.setAttribute('width', Math.max(1, this.x(to) - this.x(from)));
+      p.svg.setAttribute('aria-valuenow', range ? range[0] : 0);
+      p.svg.setAttribute('aria-valuetext', range ? this.between(range) : 'no range');
+    }
+  }
+
+  between(range) { return range.map((i) => this.filter.position(this.filter.edge(i, this.view.byTime), this.view.byTime)).join(' to '); }
+
+  // set sets the range of the filter.
+  set(from, to) {
+    const n = this.filter.count;
+    this.filter.range = from <= 0 && to >= n || from === null ? null : [from, to];
+    this.select();
+    this.ranged();
+    this.readout.textContent = this.filter.range ? 'Range: ' + this.between(this.filter.range) : '';
+  }
+
+  // drag selects the range from where a button was pressed to the pointer.
+  drag(svg, e) {
+    const at = (e) => this.filter.interval(this.value(e, svg), this.view.byTime), first = at(e), x = e.clientX;
+    let range = null;
+    const move = (e) => {
+      if (Math.abs(e.clientX - x) < 4 && !range) return;
+      const now = at(e);
+      range = [Math.min(first, now), Math.max(first, now) + 1];
+      this.select(range);
+    };
+    const end = () => {
+      svg.removeEventListener('pointermove', move);
+      for (const type of ['pointerup', 'pointercancel']) svg.removeEventListener(type, end);
+      if (range) this.set(...range);
+    };
+    svg.addEventListener('pointermove', move);
+    for (const type of ['pointerup', 'pointercancel']) svg.addEventListener(type, end);
+    svg.setPointerCapture(e.pointerId);
+  }
+
+  // key handles a key and reports whether it did. Without a range the arrows move the cursor.
+  key(e) {
+    const n = this.last.length - 1, most = this.filter.count, range = this.filter.range;
+    if (!range) {
+      const to = {ArrowRight: Math.min(this.now + 1, n), ArrowLeft: Math.max(this.now - 1, 0), Home: 0, End: n}[e.key];
+      if (to !== undefined) this.point(to);
+      else if (e.key === 'Enter' || e.key === ' ') {
+        const at = this.filter.interval(this.edge(Math.max(0, this.now)), this.view.byTime);
+        this.set(at, at + 1);
+      }
+      return to !== undefined || e.key === 'Enter' || e.key === ' ';
+    }
+    const [from, to] = range, wide = to - from;
+    const moved = {
+      ArrowRight: e.shiftKey ? [from, Math.min(to + 1, most)] : to < most ? [from + 1, to + 1] : range,
+      ArrowLeft: e.shiftKey ? [from, Math.max(to - 1, from + 1)] : from > 0 ? [from - 1, to - 1] : range,
+      Home: [0, wide], End: [most - wide, most], Escape: [null, null],
+    }[e.key];
+    if (moved) this.set(...moved);
+    return !!moved;
   }
 
   x(v) { return EDGE.left + this.inner * (Math.min(Math.max(v, this.from), this.to) - this.from) / (this.to - this.from); }
@@ -153,7 +231,7 @@ class Curves {
 
   panel(title, height, most, n, text, binary) {
     const self = this, full = height + EDGE.top + EDGE.bottom, top = most * 1.1;
-    const svg = shape('svg', {class: 'curve', height: full, viewBox: '0 0 ' + this.width + ' ' + full, tabindex: 0, role: 'img', 'aria-label': title});
+    const svg = shape('svg', {class: 'curve', height: full, viewBox: '0 0 ' + this.width + ' ' + full, tabindex: 0, role: 'slider', 'aria-label': title + ': choose a range', 'aria-valuemin': 0, 'aria-valuemax': this.filter.count});
     const y = (v) => EDGE.top + height * (1 - Math.min(v, top) / top);
     const p = {
       svg, y,
@@ -191,18 +269,20 @@ class Curves {
       svg.append(shape('path', {class: 'grid', d: 'M' + at + ' ' + (EDGE.top + height) + 'v4'}));
       svg.append(shape('text', {x: at, y: full - 6, 'text-anchor': at > this.width - 40 ? 'end' : v === this.from ? 'start' : 'middle'}, this.position(v)));
     }
+    p.range = shape('rect', {class: 'chosen', y: EDGE.top, height, visibility: 'hidden'});
+    svg.append(p.range);
     p.cursor = shape('path', {class: 'cursor', d: ''});
     p.full = full;
     svg.append(p.cursor);
     svg.addEventListener('pointermove', (e) => this.point(this.index(e)));
-    svg.addEventListener('pointerdown', (e) => this.point(this.index(e)));
+    svg.addEventListener('pointerdown', (e) => {
+      this.point(this.index(e));
+      if (e.button === 0) this.drag(svg, e);
+    });
     svg.addEventListener('pointerleave', () => this.point(-1));
     svg.addEventListener('blur', () => this.point(-1));
     svg.addEventListener('keydown', (e) => {
-      const n = this.last.length - 1, to = {ArrowRight: Math.min(this.now + 1, n), ArrowLeft: Math.max(this.now - 1, 0), Home: 0, End: n}[e.key];
-      if (to === undefined) return;
-      e.preventDefault();
-      this.point(to);
+      if (!e.ctrlKey && !e.altKey && !e.metaKey && this.key(e)) e.preventDefault();
     });
     this.panels.push(p);
     return p;
@@ -241,9 +321,11 @@ class Curves {
     panel.svg.append(dot, shape('text', {class: 'note peak', x: x + (end ? -7 : 7), y: Math.max(y - 6, 12), 'text-anchor': end ? 'end' : 'start'}, text));
   }
 
+  // value returns the time or call under the pointer.
+  value(e, svg) { return this.from + (e.clientX - svg.getBoundingClientRect().left - EDGE.left) / this.inner * (this.to - this.from); }
+
   index(e) {
-    const box = e.currentTarget.getBoundingClientRect();
-    const v = this.from + (e.clientX - box.left - EDGE.left) / this.inner * (this.to - this.from);
+    const v = this.value(e, e.currentTarget);
     if (v < 0 || v > this.max) return -1;
     return Math.min(Math.floor(v / this.curve.width), this.last.length - 1);
   }

@@ -2,13 +2,14 @@
 // The data of the page, and trees built from its stacks.
 
 // The measures of a stack, a function …, by their index in uses.
-const USES = 10;
+const USES = 12;
 const MEASURES = [
   {id: 'live', name: 'Still live at the end', at: 0},
   {id: 'peak', name: 'Live at the peak', at: 2},
   {id: 'allocated', name: 'Allocated', at: 4},
   {id: 'temporary', name: 'Temporary', at: 6},
   {id: 'unknown', name: 'Unknown', at: 8},
+  {id: 'range', name: 'Live at the end of the range', at: 10}, // of filtered stacks only
 ];
 const OTHER = '(other)', UNKNOWN = '??';
 
@@ -114,13 +115,13 @@ class Node {
     this.colour = 7;
   }
 
-  add(uses) { for (let i = 0; i < USES; i++) this.uses[i] += uses[i]; }
+  add(uses) { addTo(this.uses, uses); }
 
   addFrame(frame, uses) {
     this.frames ??= new Map();
     let sum = this.frames.get(frame);
     if (!sum) this.frames.set(frame, sum = new Float64Array(USES));
-    for (let i = 0; i < USES; i++) sum[i] += uses[i];
+    addTo(sum, uses);
   }
 
   // framesBy returns the frames with lines, the largest first.
@@ -159,6 +160,10 @@ function el(tag, attributes, ...children) {
   e.append(...children);
   return e;
 }
+
+function addTo(sum, uses) { for (let i = 0; i < uses.length; i++) sum[i] += uses[i]; }
+
+function some(uses) { return uses.some((n) => n !== 0); }
 
 const $ = (id) => document.getElementById(id);
 

@@ -5,7 +5,9 @@ const LINES = 4; // lines of a box that are listed
 class Report {
   constructor(data) {
     this.data = data;
-    this.curves = new Curves($('curve'), $('at'));
+    this.filter = new Filter(data);
+    this.controls = new Controls(this.filter, () => { this.refilter(); this.drawCurves(); });
+    this.curves = new Curves($('curve'), $('at'), this.filter, () => this.refilter());
     this.flame = new Flame($('flame'), (node) => this.what(node), (node) => this.crumbs(node));
     this.inverted = false;
     this.byTime = data.duration > 0;
@@ -41,17 +43,30 @@ class Report {
 
   // show shows a resource.
   show(i) {
-    const r = this.resource = this.data.resources[i];
+    const r = this.base = this.data.resources[i];
+    if (typeof r.cells === 'string') r.cells = new Cells(r.cells);
     this.bytes = r.sized;
     this.measure = MEASURES[r.total[0] > 0 && r.hasFrees ? 0 : 2];
+    if (!r.sized) this.filter.sizes = [0, Infinity];
+    this.controls.show(r);
     $('desc').textContent = r.desc;
-    choice($('units'), r.sized ? [[true, r.bytes ? 'Bytes' : 'Units'], [false, 'Blocks']] : [], this.bytes, (bytes) => { this.bytes = bytes; this.draw(); });
+    choice($('units'), r.sized ? [[true, r.bytes ? 'Bytes' : 'Units'], [false, 'Blocks']] : [], this.bytes, (bytes) => { this.bytes = bytes; this.drawCurves(); this.draw(); });
     const axes = [[true, 'Time'], [false, 'Calls']].filter(([time]) => time ? r.byTime : r.byEvent);
     if (!axes.some(([time]) => time === this.byTime)) this.byTime = axes[0][0];
-    choice($('axes'), axes, this.byTime, (time) => { this.byTime = time; this.draw(); });
+    choice($('axes'), axes, this.byTime, (time) => { this.byTime = time; this.headline(); this.drawCurves(); this.draw(); });
     $('over-time-title').textContent = this.byTime ? 'Over time' : 'By call';
-    choice($('measures'), MEASURES.filter((m) => m.id === 'allocated' || r.hasFrees && (m.id !== 'unknown' || r.total[8])).map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
     choice($('directions'), [[false, 'From main'], [true, 'From the allocation']], this.inverted, (inverted) => { this.inverted = inverted; this.setTree(); });
+    this.refilter();
+    this.drawCurves();
+  }
+
+  // refilter shows what the filter selects of the resource.
+  refilter() {
+    const r = this.resource = this.filter.active() ? this.filter.apply(this.base) : this.base;
+    const measures = MEASURES.filter((m) => m.id === 'allocated' || r.hasFrees && ({unknown: r.total[8] > 0, range: r.ranged, peak: !r.counted}[m.id] ?? true));
+    if (!measures.includes(this.measure)) this.measure = measures[0];
+    choice($('measures'), measures.map((m) => [m, m.name]), this.measure, (m) => { this.measure = m; this.setMeasure(); });
+    this.headline();
     this.cards();
     this.setTree();
     this.setStacks();
@@ -59,9 +74,27 @@ class Report {
     this.draw();
   }
 
-  // draw draws the parts that depend on the unit and the axis.
+  // headline says what is selected.
+  headline() {
+    const f = this.filter, r = this.base, on = f.active();
+    $('filtered').textContent = on ? f.words(r, this.byTime) : '';
+    $('clear').hidden = !on;
+    $('main').classList.toggle('filtered', on);
+    $('filter-notes').hidden = !on;
+    const notes = document.querySelector('.verdict') ? ['The suspects above are those of the whole recording.'] : [];
+    if (f.range) notes.push('Ranges consist of intervals of ' + (this.byTime ? seconds(this.data.intervals.width) : 'several calls') + '. “Live at the end of the range” also counts blocks that were allocated before the range.');
+    if (f.text && r.stacks.left) notes.push('Stacks that are added up as (other) match by the frames that are shown.');
+    $('filter-notes').textContent = notes.join(' ');
+  }
+
+  // drawCurves draws the curves of the whole recording, with the selected blocks as a line.
+  drawCurves() {
+    const f = this.filter, r = this.resource, some = f.active() && (f.thread || f.text || f.sized());
+    this.curves.show(this.data, {resource: this.base, byTime: this.byTime, bytes: this.bytes, lives: some && r.hasFrees ? r.lives : null});
+  }
+
+  // draw draws the other parts that depend on the unit and the axis.
   draw() {
-    this.curves.show(this.data, {resource: this.resource, byTime: this.byTime, bytes: this.bytes});
     this.setMeasure();
     this.histograms();
   }
@@ -74,17 +107,19 @@ class Report {
   cards() {
     const r = this.resource, t = r.total, big = (at) => r.sized ? this.size(t[at + 1]) : count(t[at]);
     const blocks = (n) => r.sized ? 'in ' + plural(n, 'block') : n === 1 ? 'block' : 'blocks';
-    const card = (id, title, text, ...lines) => el('div', {class: 'card' + (id === 'live' && t[0] ? ' first' : ''), id: 'card-' + id}, el('h3', {}, title), el('p', {class: 'big'}, text), ...lines.filter(Boolean).map((l) => el('p', {class: 'muted'}, l)));
+    const card = (id, title, text, ...lines) => el('div', {class: 'card' + (id === 'live' && t[0] ? ' first' : ''), id: 'card-' + id}, el('h3', {}, title, ...(r.filtered ? [' ', el('span', {class: 'tag'}, 'filtered')] : [])), el('p', {class: 'big'}, text), ...lines.filter(Boolean).map((l) => el('p', {class: 'muted'}, l)));
     const cards = [];
     if (r.hasFrees) {
       cards.push(card('live', 'Still live at the end', big(0), blocks(t[0]), t[5] && r.sized ? percent(t[1], t[5]) + ' of the allocated bytes' : ''));
       if (t[8]) cards.push(card('unknown', 'Unknown', big(8), blocks(t[8]), 'live at a gap in the recording, in which they may have been freed'));
-      cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + this.data.when(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
+      if (r.ranged) cards.push(card('range', 'Live at the end of the range', big(ENDED), blocks(t[ENDED]), 'also allocated before the range'));
+      if (!r.counted) cards.push(card('peak', 'Live at the peak', big(2), blocks(t[2]), this.data.duration ? 'at ' + this.data.when(r.peakTime) + ', after call ' + count(r.peakEvent) : 'after call ' + count(r.peakEvent)));
     }
-    const rate = this.data.duration ? short(t[4] / (this.data.duration / 1e9)) + ' blocks per second' : '';
+    const range = this.filter.range && this.filter.range.map((i) => this.filter.edge(i, true)), long = range ? range[1] - range[0] : this.data.duration;
+    const rate = this.data.duration && long ? short(t[4] / (long / 1e9)) + ' blocks per second' : '';
     cards.push(card('allocated', 'Allocated', big(4), blocks(t[4]), rate));
     if (r.hasFrees) {
-      cards.push(card('freed', 'Freed', r.sized ? this.size(r.freed[1]) : count(r.freed[0]), blocks(r.freed[0])));
+      cards.push(card('freed', r.filtered && range ? 'Freed in the range' : 'Freed', r.sized ? this.size(r.freed[1]) : count(r.freed[0]), blocks(r.freed[0])));
       cards.push(card('temporary', 'Temporary', percent(t[6], t[4]), 'of the blocks: ' + plural(t[6], 'block') + (r.sized ? ', ' + this.size(t[7]) : ''), 'freed by their thread before it allocated another'));
     }
     $('cards').replaceChildren(...cards);
@@ -166,8 +201,8 @@ class Report {
     const rest = new Float64Array(USES);
     s.node.forEach((node, i) => {
       const uses = s.uses[i];
-      if (this.unfreed && !uses[0]) return;
-      if (i >= s.first) uses.forEach((n, j) => { rest[j] += n; });
+      if (this.unfreed ? !uses[0] : !some(uses)) return;
+      if (i >= s.first) addTo(rest, uses);
       else rows.push({node, uses, event: s.event[i], time: s.time[i]});
     });
     const end = this.byTime ? d.to : d.events;
@@ -177,20 +212,21 @@ class Report {
       if (r.sized) columns.push(number('Still live', 1));
       columns.push({title: '%', number: true, value: (row) => row.uses[r.sized ? 1 : 0], text: (row) => percent(row.uses[r.sized ? 1 : 0], r.total[r.sized ? 1 : 0])});
       columns.push(number(r.sized ? 'Blocks' : 'Still live', 0));
-      columns.push({title: 'Oldest', number: true, about: 'age of the oldest of these blocks at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
+      if (!r.counted) columns.push({title: 'Oldest', number: true, about: 'age of the oldest of these blocks at the end', value: (row) => row.event ? end - (this.byTime ? row.time : row.event) : -1, text: (row) => row.event ? (this.byTime ? seconds(end - row.time) : plural(end - row.event, 'call')) : ''});
     }
     if (r.total[8] && !this.unfreed) columns.push(number('Unknown', r.sized ? 9 : 8));
-    if (r.hasFrees && !this.unfreed) columns.push(number('At the peak', r.sized ? 3 : 2));
+    if (r.hasFrees && !this.unfreed && !r.counted) columns.push(number('At the peak', r.sized ? 3 : 2));
+    if (r.ranged && r.hasFrees) columns.push(number('Live at the range’s end', ENDED + (r.sized ? 1 : 0)));
     if (r.sized) columns.push(number('Allocated', 5));
     columns.push(number('Allocations', 4));
     if (r.hasFrees && !this.unfreed) columns.push(number('Temporary', 6));
     const label = (row) => d.path(row.node).slice(0, 4).map((f, i) => d.name(f) + (i || !d.line(f) ? '' : ' at ' + d.line(f))).join(' ← ');
     columns.push({title: 'Stack, innermost frame first', value: (row) => row.label ??= label(row), text: (row) => row.label ??= label(row)});
-    const other = s.left && rest[4] ? {uses: rest, event: 0, time: 0, label: '(other): ' + plural(s.left, 'smaller stack') + ', added up'} : null;
+    const other = s.left && some(rest) ? {uses: rest, event: 0, time: 0, label: '(other): ' + (r.filtered ? 'of ' : '') + plural(s.left, 'smaller stack') + ', added up'} : null;
     $('unfreed-title').textContent = this.unfreed ? 'Still live at the end, by stack' : 'All stacks';
     this.stackRows = new Table($('stack-table'), {
       columns, rows, rest: other, sort: r.hasFrees && this.unfreed ? 0 : columns.findIndex((c) => c.title === (r.sized ? 'Allocated' : 'Allocations')), caption: 'Stacks',
-      none: r.total[8] ? 'No block is certain to be still live.' : 'Everything was freed.',
+      none: r.filtered ? 'No block matches the filter.' : r.total[8] ? 'No block is certain to be still live.' : 'Everything was freed.',
       expand: (row) => el('div', {}, el('ol', {class: 'frames mono'}, ...d.path(row.node).map((f) => el('li', {}, d.place(f), ...(d.inlined.has(f) ? [' ', el('span', {class: 'tag'}, 'inlined')] : [])))),
         el('button', {type: 'button', class: 'link', onclick: () => this.find(row.node)}, 'Show in the flame graph')),
     });
@@ -222,7 +258,7 @@ class Report {
     const live = r.total[this.bytes ? 1 : 0];
     rows.push({name: 'still live', value: live, part: live, text: value(live), title: this.amount(r.total, 0)});
     $('lives-title').textContent = byTime ? 'Lifetimes' : 'Lifetimes in calls';
-    $('lives-title').parentElement.hidden = !r.hasFrees;
+    $('lives-title').parentElement.hidden = !r.hasFrees || r.filtered;
     bars($('lives'), rows, [['allocated', 'freed after'], ['live', 'still live at the end']], 'Blocks by lifetime');
   }
 
@@ -265,7 +301,8 @@ class Report {
       else columns.push(number('Still live' + self, 0));
       if (nested) columns.push(number('with callees', r.sized ? 1 : 0, true));
       if (r.total[8]) columns.push(number('Unknown' + self, r.sized ? 9 : 8));
-      columns.push(number('At the peak' + self, r.sized ? 3 : 2));
+      if (!r.counted) columns.push(number('At the peak' + self, r.sized ? 3 : 2));
+      if (r.ranged) columns.push(number('Live at the range’s end' + self, ENDED + (r.sized ? 1 : 0)));
     }
     if (r.sized) columns.push(number('Allocated' + self, 5));
     if (r.sized && nested) columns.push(number('with callees', 5, true));

@@ -41,19 +41,28 @@ func (b *builder) resource(of *digest.Resource, remaining int) {
 			r.ByEvent = nil
 		}
 	}
-	r.Stacks = b.places(of, &total, remaining)
+	var rows rowsOf
+	r.Stacks, rows.places = b.places(of, &total, remaining)
 	r.Functions = b.groups(of.Functions, &total)
 	r.Modules = b.groups(of.Modules, &total)
-	r.Threads = table(b, of.Threads, &total, func(t *digest.Thread) (string, string, *digest.Use) {
+	r.Threads, rows.threads = table(b, of.Threads, &total, func(t *digest.Thread) (string, string, *digest.Use) {
 		remark := t.Name
 		if len(of.Processes) > 1 {
 			remark = strings.TrimSpace(remark + " of process " + processName(t.PID))
 		}
 		return threadName(t), remark, &t.Use
 	})
-	r.Processes = table(b, of.Processes, &total, func(p *digest.Process) (string, string, *digest.Use) {
+	all, processes := table(b, of.Processes, &total, func(p *digest.Process) (string, string, *digest.Use) {
 		return processName(p.PID), p.Name, &p.Use
 	})
+	r.Processes = all
+	b.rowsOf = append(b.rowsOf, rows)
+	for i := range of.Threads {
+		if row := rows.threads[i]; row >= 0 {
+			p := slices.IndexFunc(of.Processes, func(p digest.Process) bool { return p.PID == of.Threads[i].PID })
+			r.Threads.Rows[row] = append(r.Threads.Rows[row], processes[p])
+		}
+	}
 	for _, a := range of.APIs[:min(b.limit(), len(of.APIs))] {
 		r.APIs = append(r.APIs, []any{b.text(sites.Printable(a.Name)), a.Op.String(), a.Calls, a.Bytes})
 	}
@@ -128,8 +137,10 @@ func groupName(f *sites.Frame) (name, module string) {
 	return name, ""
 }
 
-// table builds a table of the items with the largest share in any number.
-func table[T any](b *builder, all []T, whole *uses, row func(*T) (name, remark string, u *digest.Use)) group {
+// table builds a table of the items with the largest share in any number. It returns the row of each
+// item, too; -1 if it has none.
+func table[T any](b *builder, all []T, whole *uses, row func(*T) (name, remark string, u *digest.Use)) (group, []int) {
+	rows := make([]int, len(all))
 	score := make([]float64, len(all))
 	order := make([]int, len(all))
 	for i := range all {
@@ -146,9 +157,11 @@ func table[T any](b *builder, all []T, whole *uses, row func(*T) (name, remark s
 		of := usesOfUse(u)
 		if n >= limit {
 			g.Rest.add(&of)
+			rows[i] = -1
 			continue
 		}
+		rows[i] = len(g.Rows)
 		g.Rows = append(g.Rows, []any{b.text(sites.Printable(name)), b.text(sites.Printable(remark)), of})
 	}
-	return g
+	return g, rows
 }

@@ -179,14 +179,32 @@ func (p *Page) MoveTo(x, y float64) {
 	p.do("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y}, nil)
 }
 
-// Key presses a key given by its name, such as "ArrowLeft" or "+".
+// Drag presses the button at a position in the window, moves the mouse sideways and releases it there.
+func (p *Page) Drag(from, to, y float64) {
+	p.t.Helper()
+	p.MoveTo(from, y)
+	for _, step := range []struct {
+		kind string
+		x    float64
+	}{{"mousePressed", from}, {"mouseMoved", (from + to) / 2}, {"mouseMoved", to}, {"mouseReleased", to}} {
+		p.do("Input.dispatchMouseEvent", map[string]any{"type": step.kind, "x": step.x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+	}
+}
+
+// shift is the modifier of keys that are pressed with Shift.
+const shift = 8
+
+// Key presses a key given by its name, such as "ArrowLeft", "Shift+ArrowLeft" or "+".
 func (p *Page) Key(name string) {
 	p.t.Helper()
-	text := ""
+	text, modifiers := "", 0
+	if key, ok := strings.CutPrefix(name, "Shift+"); ok {
+		name, modifiers = key, shift
+	}
 	if len(name) == 1 {
 		text = name
 	}
-	p.do("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "text": text}, nil)
+	p.do("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "text": text, "modifiers": modifiers}, nil)
 	p.do("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
 }
 
