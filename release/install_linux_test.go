@@ -18,7 +18,7 @@ type root struct {
 	remove   func() // removes the package; nil if there is no program for that
 }
 
-// newRoot returns an empty root directory. Whoever may trace may install there, too.
+// newRoot returns an empty root directory. It needs the rights of a tracer, which suffice to install packages there.
 func newRoot(t *testing.T) *root {
 	t.Helper()
 	testutil.NeedBPF(t)

@@ -26,7 +26,7 @@ func main() {
 
 func write(args []string) error {
 	if len(args) < 4 {
-		return errors.New("usage: ociarchive FILE VERSION SECONDS ARCHITECTURE=ROOT...")
+		return errors.New("usage: ociarchive FILE VERSION SECONDS ARCHITECTURE=ROOT, one or more")
 	}
 	seconds, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil {
