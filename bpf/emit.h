@@ -181,16 +181,19 @@ static __always_inline bool emit_move(void *ctx, struct thread *t, struct call *
 /* emit_stack sends the thread's scratch stack and reports whether it was sent. */
 static __always_inline bool emit_stack(void *ctx, struct thread *t, __u32 depth)
 {
+	void *ring = NULL;
 	__u64 size;
-	void *ring;
 
+	t->stack.head.time = bpf_ktime_get_ns();
+	if (!cfg_perf_buffer)
+		ring = cpu_ring();
+	/* Verifiers of Linux 5.10 forget the bounds of a value that is saved over a call. */
+	asm volatile("" : "+r"(depth));
 	if (depth > MAX_DEPTH)
 		return false;
 	size = STACK_HEAD_SIZE + depth * sizeof(__u64);
-	t->stack.head.time = bpf_ktime_get_ns();
 	if (cfg_perf_buffer)
 		return !bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &t->stack, size);
-	ring = cpu_ring();
 	return ring && !bpf_ringbuf_output(ring, &t->stack, size, BPF_RB_NO_WAKEUP);
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"rtrace-bpf/internal/linux/resident"
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
@@ -13,6 +15,27 @@ import (
 
 // growth makes a tracer record resident memory.
 func growth(o *plan.Options) { o.Faults, o.NoMemory = true, true }
+
+// needFaultEvents skips the test if the kernel is too old for the options: before Linux 6.1 its
+// verifier refuses hash maps without preallocation to programs at perf events. Only arm64 needs
+// these programs, and is supported from 6.1 on.
+func needFaultEvents(t *testing.T, o *plan.Options) {
+	t.Helper()
+	if !o.Faults || !o.FaultEvents() {
+		return
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	if major < 6 || major == 6 && minor < 1 {
+		t.Skipf("SKIPPED-KERNEL: programs at perf events need Linux 6.1, this is %d.%d", major, minor)
+	}
+}
 
 // touched sums up the live bytes of a trace within a range of addresses: those whose stack has
 // the function, and others.
@@ -71,6 +94,7 @@ func TestGrowthOfFaults(t *testing.T) {
 func growthOfFaults(t *testing.T, change func(o *plan.Options)) {
 	var options plan.Options
 	change(&options)
+	needFaultEvents(t, &options)
 	child := testutil.Spawn(t, testutil.Build(t, "faults"))
 	child.Ready()
 	before := rss(t, child.PID)

@@ -56,6 +56,7 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 		t.Run(name, func(t *testing.T) {
 			o := plan.Options{PID: child.PID, Depth: plan.DefaultDepth, HeapGrowth: true, Testing: plan.TestOptions{VerifierLog: ebpf.LogLevelStats, EveryProgram: true}}
 			change(&o)
+			needFaultEvents(t, &o)
 			p, err := plan.New(o)
 			if err != nil {
 				t.Fatal(err)

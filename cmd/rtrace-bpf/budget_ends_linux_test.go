@@ -2,17 +2,20 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/cli"
 	"rtrace-bpf/internal/testutil"
+	"rtrace-bpf/trace"
 )
 
 // A process that ends or executes another program in the middle of a window has all calls up to
 // then in the trace. With a budget of 100 %, windows of weight 1 follow each other without a
-// pause, because the calls cost little of a second. So the sums are exact.
+// pause, because the calls cost little of a second. So the sums are exact. On a busy machine probes
+// may cost so much that a window ends early; the sums are then bounds.
 func TestBudgetEndsInAWindow(t *testing.T) {
 	testutil.NeedBPF(t)
 	phases := testutil.Build(t, "phases")
@@ -39,8 +42,12 @@ func TestBudgetEndsInAWindow(t *testing.T) {
 			r.ends(cli.OK)
 			all, cost := estimated(t, path)
 			e := all["malloc"]
-			if e.Value != test.mallocs || e.Low != test.mallocs || e.Error != 0 {
+			whole := !slices.ContainsFunc(load(t, path), func(r *trace.Record) bool { return r.Kind == trace.KindWindow && r.Window.Weight != 1 })
+			switch {
+			case whole && (e.Value != test.mallocs || e.Low != test.mallocs || e.Error != 0):
 				t.Errorf("%v mallocs, estimated %+v", test.mallocs, e)
+			case e.Low > test.mallocs, !e.AtLeast && e.High < test.mallocs:
+				t.Errorf("%v mallocs, estimated %+v from windows that end early", test.mallocs, e)
 			}
 			if cost == nil {
 				t.Error("no costs")

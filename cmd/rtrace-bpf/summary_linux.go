@@ -38,7 +38,6 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintf(w, " in %s (%s)", s.Path, status.Bytes(uint64(s.Size)))
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintf(w, "  cost: %s\n", estimate.SlowDown(s.Cost))
 	if s.Estimates != nil {
 		budgetSummary(w, s)
 	}
@@ -70,6 +69,9 @@ func (r *reporter) summary(w io.Writer, s *recording.Summary) {
 		fmt.Fprintln(w, "  a thread other than the main one executed another program: its calls are not traced")
 	case stats.MissesPrograms():
 		fmt.Fprintln(w, "  the process executed a program with another allocator or none: its calls are not traced")
+	}
+	if s.Cost != nil {
+		fmt.Fprintf(w, "  cost: %s\n", estimate.SlowDown(s.Cost))
 	}
 	fmt.Fprintf(w, "  lost: %d%s\n", stats.LostEvents(), losses(stats))
 	if stats.Lost[order.LossPaused] > 0 {
