@@ -28,7 +28,7 @@ func (s *Snapshot) title() string {
 // tracing returns the line about what tracing costs, and what is missing. Losses come first.
 func (s *Snapshot) tracing() string {
 	var lost, pauses uint64
-	var share, factor, whole float64
+	var share, factor float64
 	about := ""
 	var losses []string
 	for i := range s.Processes {
@@ -39,15 +39,12 @@ func (s *Snapshot) tracing() string {
 			losses = append(losses, p.Losses)
 		}
 		if p.AtLeast {
-			about = "at least "
+			about = "over " // with losses and pauses, the line fits 80 columns
 		}
-		share, factor, whole = max(share, p.Share), max(factor, p.Factor), max(whole, p.Whole)
+		share, factor = max(share, p.Share), max(factor, p.Factor)
 	}
 	costs := "tracing costs not known yet"
-	switch {
-	case factor != 0 && whole != 0:
-		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%s%.2f times slower, %.2f since the start)", 100*share, about, factor, whole)
-	case factor != 0:
+	if factor != 0 {
 		costs = fmt.Sprintf("tracing costs %.1f %% of its CPU time (%s%.2f times slower)", 100*share, about, factor)
 	}
 	missing := fmt.Sprintf("lost %d  paused %d", lost, pauses)
