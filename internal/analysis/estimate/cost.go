@@ -11,11 +11,8 @@ import (
 const twice = 2
 
 // SlowDown returns what recording cost a process, as text: how much more processor time it used
-// than without being recorded. c may be nil.
+// than without being recorded.
 func SlowDown(c *trace.Cost) string {
-	if c == nil {
-		return "not known: its CPU time was not read twice"
-	}
 	how := fmt.Sprintf("estimated: tracing took %s of %s", rounded(c.Added), rounded(c.Used))
 	switch times, low, high, atLeast := c.Slower(); {
 	case atLeast:
