@@ -275,7 +275,7 @@ func targetEnds(t *testing.T, build testutil.Builder) {
 	}
 }
 
-// A process that ends between the plan and the attachment: the error says that it ended.
+// A process that ends between the plan and the attachment: the error is that it ended.
 func TestTargetEndsBeforeTheProbes(t *testing.T) {
 	testutil.NeedBPF(t)
 	child := testutil.Spawn(t, testutil.Build(t, "crash"), "kill", "300")
