@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/digest"
@@ -33,6 +34,8 @@ func reportCommand() command {
 				"stacks also get source lines and inlined functions, which are marked.\n\n" +
 				"With two traces, the page shows what differs between them: a flame graph in which boxes are coloured by growth, and tables of the functions and stacks " +
 				"that changed. It compares live blocks of memory at the end of each trace, as rtrace diff --by stack does, but ignores lines.\n\n" +
+				"For a trace of rtrace-bpf record --budget, the page shows estimates, each with its error: allocations per second by call site, a flame graph of " +
+				"them, and when the windows were. Live blocks and leaks are not known then.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
 				"stacks, per thread and size.",
 			Lists: []cli.List{filterList, countList},
@@ -89,18 +92,29 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	defer func() { err = out.finish(err) }()
+	o.in.windows = true
 	in, err := o.in.open(ctx, s, "report", args)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if o.resolver, err = o.names.open(ctx, warner(s.Err, "report")); err != nil {
+	warn := warner(s.Err, "report")
+	if o.resolver, err = o.names.open(ctx, warn); err != nil {
 		return err
 	}
-	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
+	if in.windowed() {
+		return o.estimates(ctx, out, in, file, warn)
+	}
+	everyCall(in.Trace, "report") // the page has exact figures
+	return o.exact(out, in)
+}
+
+// exact writes the page of a trace that has every call.
+func (o *reportOptions) exact(out io.Writer, in *input) error {
+	d := o.digest()
 	engine := aggregate.NewReader(&introducer{in, o.resolver})
-	err = in.outcome(each(filter.NewJoinMoves(engine), d.Add))
+	err := in.outcome(each(filter.NewJoinMoves(engine), d.Add))
 	if !isIncomplete(err) {
 		return err
 	}
