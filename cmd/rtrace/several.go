@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/decoder"
 	"rtrace-bpf/internal/cli"
 )
 
-// tracesOf returns the files that args name. A directory stands for the traces in it, but
+// tracesOf returns the files that args name, without side files of others among them. A directory stands for the traces in it, but
 // not for those in its own directories; other files there are left out.
 func tracesOf(args []string) (files []string, err error) {
-	for _, arg := range args {
+	for _, arg := range withoutSides(args) {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
@@ -30,6 +31,15 @@ func tracesOf(args []string) (files []string, err error) {
 		files = append(files, in...)
 	}
 	return files, nil
+}
+
+// withoutSides returns args without the side files of traces that are among them: a shell's
+// pattern often names both.
+func withoutSides(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		name, side := strings.CutSuffix(arg, ".side")
+		return side && slices.Contains(args, name)
+	})
 }
 
 // tracesIn returns the traces in a directory, sorted by name.
