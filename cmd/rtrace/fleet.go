@@ -86,7 +86,7 @@ type fleetReader struct {
 // open finds the traces that args name. One that is named twice counts once.
 func (f *fleetReader) open(args []string) error {
 	seen := make(map[string]bool)
-	for _, arg := range withoutSides(args) {
+	for _, arg := range args {
 		if arg == "-" {
 			return cli.Usagef("standard input cannot be one of several traces")
 		}
