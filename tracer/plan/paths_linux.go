@@ -153,6 +153,8 @@ type pathPacker struct {
 	fn   *Function
 	site *cover.Site
 	word int
+
+	onStack uint64 // the bit of sites of which some value is on the stack, if it is set
 }
 
 const (
@@ -197,7 +199,7 @@ func (x *pathPacker) pack() (uint64, error) {
 	frame, err := x.frame(pushed)
 	packed |= frame << 35
 	condition, err2 := x.condition()
-	return packed | condition, errors.Join(append(errs, err, err2)...)
+	return packed | condition | x.onStack, errors.Join(append(errs, err, err2)...)
 }
 
 // place returns the number of a place.
@@ -205,6 +207,7 @@ func (x *pathPacker) place(p cover.Place) (uint64, error) {
 	if !p.Stack {
 		return uint64(p.Reg), nil
 	}
+	x.onStack = 1 << 61
 	n := passStack + p.Offset/x.word
 	if p.Offset < 0 || p.Offset%x.word != 0 || n >= site.NoReg {
 		return 0, errDeep
