@@ -44,6 +44,7 @@ func (p *paths) covered() bool { return len(p.sites) > 0 }
 // Reasons why a function keeps its entry and return probes.
 var (
 	errNotAllocating = errors.New("its result is not a block")
+	errRare          = errors.New("it is obsolete, and hardly any program calls it")
 	errWraps         = errors.New("it may call another allocator")
 	errNoTable       = errors.New("its file has no unwind table that contains it")
 	errNotCheaper    = errors.New("it would not cost less")
@@ -54,6 +55,9 @@ var (
 	errMachine       = errors.New("this machine's code is not analysed")
 	errHelper        = errors.New("the kernel's helper finds no stack from inside the function")
 )
+
+// obsolete lists functions that allocate for whole pages.
+var obsolete = []string{"valloc", "pvalloc"}
 
 // choosePaths finds the sites of a function that record its calls at lower costs than an entry
 // and a return probe. If there are none, it sets the reason. number is the function's.
@@ -68,6 +72,8 @@ func (c *code) findPaths(fn *Function, number int, o *Options) ([]pathSite, erro
 	switch {
 	case fn.row.operation != opAlloc || fn.ends != nil || !fn.Returns:
 		return nil, errNotAllocating
+	case slices.Contains(obsolete, fn.Name):
+		return nil, errRare // the analysis would delay every start
 	case c.machine.Arch != site.AMD64:
 		return nil, errMachine
 	case o.Unwind == UnwindHelper && o.Frames() > 0:
