@@ -62,19 +62,23 @@ func (c *recordedCalls) stack(s *trace.Stack) uint32 {
 	return n
 }
 
-// feed passes the records on, and returns the CPU time for the calls, without garbage
-// collection.
-func (c *recordedCalls) feed(b *testing.B, add func(*trace.Record)) time.Duration {
+// begin passes on the records before the first call.
+func (c *recordedCalls) begin(add func(*trace.Record)) {
 	for i := range c.others {
 		add(c.others[i].Clone())
 	}
+}
+
+// feed passes the calls on, as if they were made later by a time in ns. It returns the CPU time
+// that this took, without garbage collection.
+func (c *recordedCalls) feed(b *testing.B, later int64, add func(*trace.Record)) time.Duration {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := processCPU(b)
 	r := trace.Record{Kind: trace.KindCall}
 	for i := range c.calls {
 		x, k := &c.calls[i], &r.Call
-		r.Time, r.PID, r.TID = x.time, x.pid, x.tid
+		r.Time, r.PID, r.TID = x.time+later, x.pid, x.tid
 		k.Op, k.Resource, k.ID, k.OldID, k.Size, k.Stack = x.op, x.resource, x.id, x.old, x.size, trace.Stack{}
 		if x.stack > 0 {
 			k.Stack = c.stacks[x.stack-1]
@@ -94,9 +98,10 @@ func processCPU(b *testing.B) time.Duration {
 }
 
 // BenchmarkEngineOfPrograms records programs and measures the CPU time of the engine of live
-// views for each of their calls, with the IDs of stacks and without, and for one refresh at the
-// end: the interval, all figures and the suspects. %-at-200k is the share of a processor that
-// 200,000 calls and one refresh a second take.
+// views for each of their calls, with the IDs of stacks and without. It passes all calls on
+// twice: the first time most call sites are new, the second time ("later") all are known. Then it measures
+// refreshes: the interval, all figures and the suspects. %-at-200k is the share of a processor
+// that 200,000 calls and one refresh a second take.
 func BenchmarkEngineOfPrograms(b *testing.B) {
 	testutil.NeedBPF(b)
 	for _, w := range append(workloads(), workload{"node", startNode}) {
@@ -117,21 +122,38 @@ func BenchmarkEngineOfPrograms(b *testing.B) {
 
 func (c *recordedCalls) measure(b *testing.B, s samples, name string) {
 	n := float64(len(c.calls))
-	feeding := c.feed(b, func(*trace.Record) {})
+	last := c.calls[len(c.calls)-1].time
+	feeding := c.feed(b, 0, func(*trace.Record) {})
 	e := aggregate.New()
-	call := float64(c.feed(b, e.Add)-feeding) / n
-	before := processCPU(b)
-	e.Interval(c.calls[len(c.calls)-1].time)
-	e.State()
-	e.Suspects(aggregate.Memory)
-	refresh := float64(processCPU(b) - before)
-	s.add("ns/call"+name, call)
-	s.add("%-at-200k"+name, (call*200_000+refresh)/1e9*100)
+	c.begin(e.Add)
+	first := float64(c.feed(b, 0, e.Add)-feeding) / n
+	length := last - c.calls[0].time
+	later := float64(c.feed(b, length, e.Add)-feeding) / n
+	refresh := refreshes(b, e, last+length)
+	s.add("ns/call"+name, first)
+	s.add("ns/later-call"+name, later)
+	s.add("%-at-200k"+name, (first*200_000+refresh)/1e9*100)
+	s.add("%-at-200k-later"+name, (later*200_000+refresh)/1e9*100)
 	if name == "" {
 		s.add("ms/refresh", refresh/1e6)
 		s.add("sites", float64(e.Len()))
 		s.add("kcalls", n/1000)
 	}
+}
+
+// refreshes returns the CPU time of a refresh in ns, with garbage collection as rtrace-bpf top
+// sets it.
+func refreshes(b *testing.B, e *aggregate.Engine, now int64) float64 {
+	const n = 10
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	runtime.GC()
+	before := processCPU(b)
+	for range n {
+		e.Interval(now)
+		e.State()
+		e.Suspects(aggregate.Memory)
+	}
+	return float64(processCPU(b)-before) / n
 }
 
 // withoutIDs returns the same calls as a decoder has them.

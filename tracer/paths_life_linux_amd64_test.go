@@ -53,9 +53,10 @@ func TestPathsOfLateLibraries(t *testing.T) {
 // that records, and both go on.
 func TestPathsOfChildren(t *testing.T) {
 	testutil.NeedBPF(t)
-	child := testutil.Start(t, exec.Command("sh", "-c", "read line; for i in 1 2 3; do (true; true); done; "+os.Args[0]+" -test.list=^$ >/dev/null; exit 3"))
+	child := testutil.Start(t, exec.Command("sh", "-c", "echo ready >&3; read line <&4; for i in 1 2 3; do (true; true); done; "+os.Args[0]+" -test.list=^$ >/dev/null; exit 3"))
+	child.Ready()
 	r := attachTo(t, child.PID, withPaths)
-	child.Go()
+	child.Close() // the shell reads the end of the file, and goes on
 	if code := child.Wait(); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/testutil"
 	"rtrace-bpf/trace"
@@ -271,6 +272,26 @@ func targetEnds(t *testing.T, build testutil.Builder) {
 				t.Errorf("the end of the process is not in the trace, but %s", exit.Kind)
 			}
 		})
+	}
+}
+
+// A process that ends between the plan and the attachment: the error is that it ended.
+func TestTargetEndsBeforeTheProbes(t *testing.T) {
+	testutil.NeedBPF(t)
+	child := testutil.Spawn(t, testutil.Build(t, "crash"), "kill", "300")
+	child.Ready()
+	p, err := plan.New(plan.Options{PID: child.PID, Depth: plan.DefaultDepth, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Signal(unix.SIGKILL)
+	child.Wait()
+	tracer, err := Open(p)
+	if err == nil {
+		_ = tracer.Close()
+	}
+	if !errors.Is(err, ErrProcessEnded) {
+		t.Errorf("attach: %v, want that the process ended", err)
 	}
 }
 

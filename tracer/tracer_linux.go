@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -16,8 +17,12 @@ import (
 	"rtrace-bpf/tracer/record"
 )
 
-// ErrEnded reports that the recording has ended.
-var ErrEnded = collector.ErrEnded
+var (
+	// ErrEnded reports that the recording has ended.
+	ErrEnded = collector.ErrEnded
+	// ErrProcessEnded reports that the process ended before it was recorded.
+	ErrProcessEnded = errors.New("ended before it was recorded")
+)
 
 // Tracer records the allocator calls of a running process. It is a trace.Reader whose
 // times are those of CLOCK_MONOTONIC, in ns. ReadRecord waits for the next record. After
@@ -53,6 +58,9 @@ func Open(p *plan.Plan) (*Tracer, error) {
 	k := newKernel(p)
 	windows, err := k.attachWithin(p)
 	if err != nil {
+		if p.Target.Ended() {
+			err = fmt.Errorf("process %d %w: %w", p.Options.PID, ErrProcessEnded, err)
+		}
 		return nil, errors.Join(err, k.Close(), p.Close())
 	}
 	t := &Tracer{plan: p, kernel: k, windows: windows, ticker: time.NewTicker(plan.TickInterval)}

@@ -137,6 +137,11 @@ func (f *fleetReader) each(ctx context.Context, args []string, read func(*input,
 	if err := f.open(args); err != nil {
 		return err
 	}
+	return f.eachOpened(ctx, read, add)
+}
+
+// eachOpened is like each, after open.
+func (f *fleetReader) eachOpened(ctx context.Context, read func(*input, func(error)) error, add func(*fleetTrace) error) error {
 	for _, t := range f.traces {
 		if t.err == nil {
 			t.err = f.one(ctx, t, read)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rtrace-bpf/decoder"
@@ -30,6 +31,15 @@ func tracesOf(args []string) (files []string, err error) {
 		files = append(files, in...)
 	}
 	return files, nil
+}
+
+// withoutSides returns args without the side files of traces that are among them: a shell's
+// pattern often names both.
+func withoutSides(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		name, side := strings.CutSuffix(arg, ".side")
+		return side && slices.Contains(args, name)
+	})
 }
 
 // tracesIn returns the traces in a directory, sorted by name.

@@ -25,6 +25,7 @@ type Report struct {
 	Caught    uint64            // exceptions (cxx, operators)
 	Thrown    uint64            // exceptions that the C++ runtime had a block for (operators)
 	Wrong     uint64            // blocks with a wrong content (churn)
+	Noticed   uint64            // calls that were not as without a tracer (interrupted)
 
 	// Calls holds the logged calls, thread by thread, each thread's in order.
 	Calls []Call `json:"-"`
