@@ -122,6 +122,9 @@ func scanX86(m x86, code []byte, base uint64, t *targets) []Branch {
 			found = append(found, Branch{From: base + uint64(i), To: to, Next: next, Call: c == 0xe8})
 		}
 	}
+	if len(found) == 0 {
+		return nil
+	}
 	return found
 }
 
