@@ -23,9 +23,7 @@
  * if it is still in its register, 59-60 role, 61 some value is on the stack. Places from 16 on are
  * words above the stack pointer.
  */
-#define PASS_CODE(s) ((__u32)((s) >> 10) & 0xf)
 #define PASS_CONDITIONAL(s) ((__u32)((s) >> 39) & 1)
-#define PASS_PUSHED(s) ((__u64)((s) >> 29) & 0x3f)
 #define PASS_FRAME(s) ((__u32)((s) >> 35) & 7)
 #define PASS_ROLE(s) ((__u32)((s) >> 59) & 3)
 #define PASS_ON_STACK(s) ((__u32)((s) >> 61) & 1)
@@ -38,7 +36,14 @@ enum pass_role {
 	PASS_FINISH, /* the block is known, and a note has the arguments */
 };
 
-#if defined(__TARGET_ARCH_x86) && !defined(WORD_32)
+#if defined(__TARGET_ARCH_arm64)
+#include "pass_arm64.h"
+#elif !defined(WORD_32)
+
+#define PASS_CODE(s) ((__u32)((s) >> 10) & 0xf)
+#define PASS_PUSHED(s) ((__u64)((s) >> 29) & 0x3f)
+#define PASS_ALSO_NOTES(s) 0
+#define PASS_PLACE(s) (s)
 
 /* pass_holds reports whether the condition of a site holds. */
 static __always_inline bool pass_holds(struct pt_regs *ctx, __u64 site)
@@ -101,6 +106,40 @@ static __always_inline void keep_places(struct pt_regs *ctx, struct thread *t, _
 	if (unlikely(PASS_ON_STACK(site)))
 		read_places(t, REG_SP(ctx), site);
 }
+
+/*
+ * pass_caller finds the return address of a call, which a return probe of somebody else may have
+ * replaced, and the caller's frame pointer.
+ */
+static __always_inline bool pass_caller(struct pt_regs *ctx, struct thread *t, __u64 site,
+					__u64 slot, __u64 *pc, __u64 *fp)
+{
+	__u32 saved = PASS_FRAME(site);
+
+	if (bpf_probe_read_user(t->window.words, (saved + 1) * sizeof(word),
+				(void *)(slot - saved * sizeof(word))))
+		return false;
+	*pc = t->window.words[saved];
+	if (saved)
+		*fp = t->window.words[0];
+	return true;
+}
+
+/* pass_block reads the block of a call whose thread has no state. */
+static __always_inline __u64 pass_block(struct pt_regs *ctx, __u64 site)
+{
+	__u32 place = SITE_BLOCK_REG(site);
+	__u64 value = 0;
+
+	if (place < PASS_STACK)
+		return read_reg(ctx, place);
+	read_user(&value, (void *)(REG_SP(ctx) + (place - PASS_STACK) * sizeof(word)));
+	return value;
+}
+
+#endif
+
+#if !defined(WORD_32)
 
 /* kept_value returns the value at a place of a packed site, after keep_places. */
 static __always_inline __u64 kept_value(struct thread *t, __u32 place)
@@ -183,31 +222,6 @@ VERIFIED_ONCE bool take_note(struct thread *t, struct call *c, __u64 slot)
 	return true;
 }
 
-/*
- * pass_frame reads the caller's frame pointer and the return address, which a return probe of
- * somebody else may have replaced, into the thread's window.
- */
-static __always_inline bool pass_frame(struct pt_regs *ctx, struct thread *t, __u64 site,
-				       __u64 slot)
-{
-	__u32 saved = PASS_FRAME(site);
-
-	return !bpf_probe_read_user(t->window.words, (saved + 1) * sizeof(word),
-				    (void *)(slot - saved * sizeof(word)));
-}
-
-/* pass_block reads the block of a call whose thread has no state. */
-static __always_inline __u64 pass_block(struct pt_regs *ctx, __u64 site)
-{
-	__u32 place = SITE_BLOCK_REG(site);
-	__u64 value = 0;
-
-	if (place < PASS_STACK)
-		return read_reg(ctx, place);
-	read_user(&value, (void *)(REG_SP(ctx) + (place - PASS_STACK) * sizeof(word)));
-	return value;
-}
-
 /* lose_pass counts a call of a thread that could not get a state. */
 static __noinline int lose_pass(struct pt_regs *ctx)
 {
@@ -231,13 +245,11 @@ static __always_inline bool is_counted(struct pt_regs *ctx, struct thread *t, st
 
 	/* Keeps clang from loading one of two places through one pointer. */
 	asm volatile("" : "+r"(fp));
-	if (unlikely(!pass_frame(ctx, t, site, slot))) {
+	if (unlikely(!pass_caller(ctx, t, site, slot, &caller, &fp))) {
 		lose(LOSS_ARGUMENT);
 		return false;
 	}
-	caller = pc = t->window.words[PASS_FRAME(site)];
-	if (PASS_FRAME(site))
-		fp = t->window.words[0];
+	pc = caller;
 	if (unlikely(is_stub(caller))) {
 		pc = true_return(caller, slot);
 		if (!pc)
@@ -245,7 +257,7 @@ static __always_inline bool is_counted(struct pt_regs *ctx, struct thread *t, st
 	}
 	if (unlikely(t->depth)) {
 		drop_stale(t, slot);
-		if (is_nested(t, REG_PC(ctx), site, slot, caller))
+		if (is_nested(t, REG_PC(ctx), PASS_PLACE(site), slot, caller))
 			return false;
 	}
 	c->function = named_by(&t->new, slot, pc, SITE_FUNCTION(site));
@@ -263,17 +275,21 @@ static __noinline struct thread *passed(struct pt_regs *ctx, __u64 site)
 	struct thread *t = current_thread(false);
 	struct call *c;
 	__u64 slot, block;
+	bool holds;
 
 	if (unlikely(!t)) {
 		lose_pass(ctx);
 		return NULL;
 	}
-	if ((!cfg_cookies && !find_site(ctx, t, SITE_PASS, &site)) || !pass_holds(ctx, site))
+	if (!cfg_cookies && !find_site(ctx, t, SITE_PASS, &site))
+		return NULL;
+	holds = pass_holds(ctx, site);
+	if (!holds && !PASS_ALSO_NOTES(site))
 		return NULL;
 	slot = REG_SP(ctx) + PASS_PUSHED(site) * sizeof(word);
 	c = &t->calls[PASSED];
 	keep_places(ctx, t, site);
-	if (PASS_ROLE(site) == PASS_NOTE) {
+	if (PASS_ROLE(site) == PASS_NOTE || !holds) {
 		keep_arguments(t, c, site);
 		put_note(t, c, slot);
 		return NULL;

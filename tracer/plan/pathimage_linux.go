@@ -169,12 +169,20 @@ func (r *pathReader) relocations(s *elf.Section) error {
 		r.enter(to)
 		if name := r.names[to]; name != "" {
 			r.slots[at] = name
-			if elf.R_X86_64(uint32(info)) == elf.R_X86_64_RELATIVE {
+			if r.relative(uint32(info)) {
 				r.targets[at] = to
 			}
 		}
 	}
 	return nil
+}
+
+// relative reports whether relocations of a type add the load address to their addend.
+func (r *pathReader) relative(kind uint32) bool {
+	if r.Arch == site.ARM64 {
+		return elf.R_AARCH64(kind) == elf.R_AARCH64_RELATIVE
+	}
+	return elf.R_X86_64(kind) == elf.R_X86_64_RELATIVE
 }
 
 // shtRELR is the type of sections of packed relative relocations.
@@ -225,9 +233,15 @@ func (r *pathReader) pointer(addr uint64) {
 	}
 }
 
-// computed notes the addresses that the code computes relative to itself: lea n(%rip), reg.
-// It is not known where instructions start, so each byte may be one.
+// computed notes the addresses that the code computes relative to itself: lea n(%rip), reg, or adrp
+// and add. On x86-64 it is not known where instructions start, so each byte may be one.
 func (r *pathReader) computed() {
+	if r.Arch == site.ARM64 {
+		for _, to := range site.Selectable(site.Options{Arch: r.Arch}, r.Code, r.Base) {
+			r.enter(to)
+		}
+		return
+	}
 	const opcode = 0x8d // the second of seven bytes
 	for i := 1; i+6 <= len(r.Code); i++ {
 		next := bytes.IndexByte(r.Code[i:len(r.Code)-5], opcode)

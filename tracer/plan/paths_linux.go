@@ -29,6 +29,7 @@ func WayChoices() map[string]Ways {
 type pathSite struct {
 	cover.Site
 	probe Probe
+	notes bool // a call for which the condition does not hold notes its arguments here
 }
 
 // paths are the probes that record a function's calls without an entry and a return probe.
@@ -52,6 +53,7 @@ var (
 	errFrame         = errors.New("the caller's frame pointer is not where a probe can read it")
 	errDeep          = errors.New("a value is too far up the stack")
 	errCondition     = errors.New("the condition of a site has no room")
+	errFar           = errors.New("it is too far from the start of the code")
 	errMachine       = errors.New("this machine's code is not analysed")
 	errHelper        = errors.New("the kernel's helper finds no stack from inside the function")
 )
@@ -74,7 +76,7 @@ func (c *code) findPaths(fn *Function, number int, o *Options) ([]pathSite, erro
 		return nil, errNotAllocating
 	case slices.Contains(obsolete, fn.Name):
 		return nil, errRare // the analysis would delay every start
-	case c.machine.Arch != site.AMD64:
+	case c.machine.Arch != site.AMD64 && c.machine.Arch != site.ARM64:
 		return nil, errMachine
 	case o.Unwind == UnwindHelper && o.Frames() > 0:
 		return nil, errHelper
@@ -116,29 +118,53 @@ func (c *code) pathImage() (*pathImage, error) {
 
 // packPaths makes the probes of a plan.
 func (c *code) packPaths(fn *Function, number int, p *cover.Plan) ([]pathSite, error) {
-	var all []pathSite
-	for i := range p.Sites {
-		s := pathSite{Site: p.Sites[i]}
-		if slices.ContainsFunc(all, func(o pathSite) bool { return o.Addr == s.Addr }) {
-			return nil, errSameAddress
-		}
+	all, err := c.joinNotes(p.Sites)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		s := &all[i]
 		probe, ok := c.probe(fn.Name, s.Addr)
 		if !ok {
 			return nil, fmt.Errorf("%#x is not in the file", s.Addr)
 		}
-		packed, err := c.packPath(fn, &s.Site)
+		packed, err := c.packPath(fn, s)
 		if err != nil {
 			return nil, err
 		}
+		pages := probe.Distance / uint64(os.Getpagesize())
+		if s.Role != cover.Return && c.machine.Arch == site.ARM64 && pages >= pagesARM64 {
+			return nil, errFar
+		}
 		s.probe = probe
-		s.probe.Site = packed | uint64(number) | probe.Distance/uint64(os.Getpagesize())<<40 | uint64(c.number)<<62
-		all = append(all, s)
+		s.probe.Site = packed | uint64(number) | pages<<40 | uint64(c.number)<<62
+	}
+	return all, nil
+}
+
+// joinNotes returns the sites. On arm64, a note at the address of a report becomes a part of it,
+// because a probe has one cookie.
+func (c *code) joinNotes(sites []cover.Site) (all []pathSite, err error) {
+	for i := range sites {
+		s := pathSite{Site: sites[i]}
+		at := slices.IndexFunc(all, func(o pathSite) bool { return o.Addr == s.Addr })
+		if at < 0 {
+			all = append(all, s)
+			continue
+		}
+		if all[at].Role == cover.Note {
+			all[at].Site, s.Site = s.Site, all[at].Site
+		}
+		if c.machine.Arch != site.ARM64 || all[at].notes || all[at].Role != cover.Report || s.Role != cover.Note {
+			return nil, errSameAddress
+		}
+		all[at].notes = true
 	}
 	return all, nil
 }
 
 // packPath packs a site without the number of its function and the place of its code.
-func (c *code) packPath(fn *Function, s *cover.Site) (uint64, error) {
+func (c *code) packPath(fn *Function, s *pathSite) (uint64, error) {
 	if s.Role == cover.Return {
 		f := *fn
 		f.Site = site.Site{Addr: s.Addr, Insn: s.Insn}
@@ -150,7 +176,10 @@ func (c *code) packPath(fn *Function, s *cover.Site) (uint64, error) {
 		}
 		return f.pack(0, c.machine.Word) | fn.flow(c.tails(fn)), nil
 	}
-	x := pathPacker{fn: fn, site: s, word: int(c.machine.Word)}
+	x := pathPacker{fn: fn, site: &s.Site, word: int(c.machine.Word)}
+	if c.machine.Arch == site.ARM64 {
+		return (&pathPackerARM64{x, s.notes}).pack()
+	}
 	return x.pack()
 }
 
@@ -170,6 +199,19 @@ const (
 )
 
 func (x *pathPacker) pack() (uint64, error) {
+	values, err := x.values(x.place)
+	s := x.site
+	pushed := s.StackAdjust / x.word
+	if s.StackAdjust%x.word != 0 || pushed < 0 || pushed > passPushed {
+		err = errors.Join(err, errDeep)
+	}
+	frame, err2 := x.frame(pushed)
+	condition, err3 := x.condition()
+	return values | uint64(pushed)<<29 | frame<<35 | condition | x.onStack, errors.Join(err, err2, err3)
+}
+
+// values packs the role of the site and the places of its values.
+func (x *pathPacker) values(place func(cover.Place) (uint64, error)) (uint64, error) {
 	s := x.site
 	role := map[cover.Role]object.ProbePassRole{
 		cover.Report: object.ProbePassRolePASS_REPORT, cover.Note: object.ProbePassRolePASS_NOTE,
@@ -177,7 +219,7 @@ func (x *pathPacker) pack() (uint64, error) {
 	}[s.Role]
 	packed := uint64(role)<<59 | site.NoReg<<14 | site.NoReg<<19 | site.NoReg<<24
 	put := func(p cover.Place, shift int) error {
-		n, err := x.place(p)
+		n, err := place(p)
 		packed = packed&^(site.NoReg<<shift) | n<<shift
 		return err
 	}
@@ -197,15 +239,7 @@ func (x *pathPacker) pack() (uint64, error) {
 			packed |= 1 << 38
 		}
 	}
-	pushed := s.StackAdjust / x.word
-	if s.StackAdjust%x.word != 0 || pushed < 0 || pushed > passPushed {
-		errs = append(errs, errDeep)
-	}
-	packed |= uint64(pushed) << 29
-	frame, err := x.frame(pushed)
-	packed |= frame << 35
-	condition, err2 := x.condition()
-	return packed | condition | x.onStack, errors.Join(append(errs, err, err2)...)
+	return packed, errors.Join(errs...)
 }
 
 // place returns the number of a place.

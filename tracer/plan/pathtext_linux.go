@@ -19,7 +19,7 @@ func writePaths(w io.Writer, all []Function, m *process.Machine) error {
 		for j := range f.paths.sites {
 			s := &f.paths.sites[j]
 			fmt.Fprintf(table, "%s%s\t%s\t%#x\t%s\t%s\t%s\t%s\n", heading, f.Name, filepath.Base(s.probe.Path), s.Addr, s.Insn,
-				s.Role, sizeText(f, &s.Site, m), blockText(&s.Site, m))
+				s.roleText(), sizeText(f, &s.Site, m), blockText(&s.Site, m))
 			heading = ""
 		}
 	}
@@ -34,6 +34,14 @@ func writePaths(w io.Writer, all []Function, m *process.Machine) error {
 		}
 	}
 	return nil
+}
+
+// roleText returns what a hit of the site means.
+func (s *pathSite) roleText() string {
+	if s.notes {
+		return s.Role.String() + ", " + cover.Note.String()
+	}
+	return s.Role.String()
 }
 
 // sizeText returns where the size is at a site; "" if it is not known there.

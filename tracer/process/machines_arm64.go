@@ -14,8 +14,8 @@ import (
 var Machines = []Machine{{
 	ELF: elf.EM_AARCH64, Arch: site.ARM64, Word: 8, Call: 4,
 	register:  func(n uint8) string { return "x" + strconv.Itoa(int(n)) },
-	Registers: registersARM64,
-	Whole:     object.LoadProbe, Bounded: object.LoadBounded,
+	Registers: registersARM64, StayInside: func(raw *object.ProbeRawStack) { raw.Pc, raw.Sp = raw.Regs.Pc, raw.Regs.Sp },
+	Whole: object.LoadProbe, Bounded: object.LoadBounded,
 	ArenaHeap: 64 << 20,
 }}
 

@@ -34,6 +34,7 @@ type spot struct {
 	depth  int64
 	args   []Place // nil if they are not all known
 	frame  Place   // see Site.Frame
+	link   Place   // see Site.Link
 	price  int     // of a hit; 0 if no probe can sit here
 }
 
@@ -96,7 +97,8 @@ func (c *choice) survey() {
 				s.price = 0
 			}
 		}
-		s.args, s.frame = c.places(s), c.frame(s)
+		s.args = c.places(s)
+		s.frame, s.link = c.saved(s, c.machine.framePointer()), c.saved(s, c.machine.link())
 		c.index[pc] = len(c.spots)
 		c.spots = append(c.spots, s)
 	}
@@ -188,14 +190,27 @@ func (c *choice) placeOf(s *spot, l location) Place {
 	return Place{Reg: site.NoReg, Stack: true, Offset: int(l.offset() + s.depth)}
 }
 
-// frame returns where the caller's frame pointer is at s.
-func (c *choice) frame(s *spot) Place {
-	fp := c.machine.framePointer()
-	p, ok := c.place(s, value{kind: initial, loc: fp}, fp)
-	if !ok {
-		p.Reg = site.NoReg
+// saved returns where the value is at s that a register had at the entry, signed or not.
+func (c *choice) saved(s *spot, r location) Place {
+	if r == nowhere {
+		return Place{Reg: site.NoReg}
 	}
-	return p
+	held := c.usable
+	held.add(r)
+	for _, n := range s.nodes {
+		if !n.result {
+			continue
+		}
+		for l := range held.all {
+			if v := n.state.vals[l]; v.kind != initial || v.loc != r {
+				held.remove(l)
+			}
+		}
+	}
+	if p, ok := c.pick(s, held, r); ok {
+		return p
+	}
+	return Place{Reg: site.NoReg}
 }
 
 // block returns where the value is that calls at s return, if they take an edge that via selects. A call that
@@ -239,7 +254,7 @@ func (c *choice) before(s *spot) (Site, int) {
 	if s.price == 0 || s.mayAbort() {
 		return Site{}, 0
 	}
-	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame}
+	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame, Link: s.link}
 	block, ok := c.block(s, nil)
 	switch {
 	case ok && s.args != nil:
@@ -264,7 +279,7 @@ func (c *choice) on(s *spot, taken bool) (Site, int) {
 	if !ok {
 		return Site{}, 0
 	}
-	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Block: block, When: s.insn.when, Frame: s.frame}
+	x := Site{Addr: s.pc, Args: s.args, StackAdjust: int(s.depth), Block: block, When: s.insn.when, Frame: s.frame, Link: s.link}
 	if !taken {
 		x.When.Not = !x.When.Not
 	}
@@ -382,7 +397,7 @@ func (c *choice) notes(sites []Site) ([]Site, error) {
 		if side[2*i] && !side[2*i+1] {
 			notes = append(notes, Site{
 				Addr: s.pc, Insn: site.Text(c.image.Arch, c.image.at(s.pc), s.pc), Role: Note,
-				Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame,
+				Args: s.args, StackAdjust: int(s.depth), Stepped: s.insn.cost != site.Emulated, Frame: s.frame, Link: s.link,
 			})
 		}
 	}

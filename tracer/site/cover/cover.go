@@ -116,6 +116,10 @@ type Site struct {
 	// [site.NoReg].
 	Frame Place
 
+	// Link is where the return address is, if the machine keeps it in a register at first; it may be
+	// signed. If that is not known, or the machine has none, it is the register [site.NoReg].
+	Link Place
+
 	// StackAdjust is how many bytes the stack pointer is below its value at the function's entry.
 	StackAdjust int
 }
