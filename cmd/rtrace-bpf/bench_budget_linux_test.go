@@ -31,8 +31,8 @@ const (
 func BenchmarkBudget(b *testing.B) {
 	testutil.NeedBPF(b)
 	budgets := []string{"1%", "5%", "20%"}
-	table := "| program | CPU per unit of work | " + strings.Join(budgets, " | ") + " |\n|---|---|---|---|---|\n"
-	for _, w := range workers() {
+	table := "| program | CPU time for a unit | of a processor | " + strings.Join(budgets, " | ") + " |\n|---|---|---|---|---|---|\n"
+	for _, w := range workers(b) {
 		b.Run(w.name, func(b *testing.B) {
 			m := startPair(b, &w)
 			alone, unit := m.phase(budgetUntraced, nil)
@@ -49,7 +49,7 @@ func BenchmarkBudget(b *testing.B) {
 					alone, units = after, append(units, unit)
 				}
 			}
-			line := fmt.Sprintf("| %s | %.2f ms |", w.name, quantile(units, 0.5)/1e6)
+			line := fmt.Sprintf("| %s | %.2f ms | %s |", w.name, quantile(units, 0.5)/1e6, processorShares(rows))
 			for _, budget := range budgets {
 				r := rows[budget]
 				line += " " + r.text() + " |"
@@ -69,9 +69,20 @@ type budgetedRow struct {
 	added []float64 // CPU time for a unit of work, more than untraced
 	own   []float64 // added as the tracer measured it
 	worst []float64 // likewise, of the worst 10 seconds
+	share []float64 // of a processor that the process used
+}
+
+// processorShares returns which part of a processor the process used in all recordings.
+func processorShares(rows map[string]*budgetedRow) string {
+	var all []float64
+	for _, r := range rows {
+		all = append(all, r.share...)
+	}
+	return fmt.Sprintf("%.0f to %.0f %%", slices.Min(all), slices.Max(all))
 }
 
 func (r *budgetedRow) add(added float64, c *trace.Cost) {
+	r.share = append(r.share, 100*float64(c.Used)/float64(budgetRecorded))
 	r.added = append(r.added, added)
 	r.own = append(r.own, 100*c.Share())
 	r.worst = append(r.worst, float64(c.Worst)/1e4)

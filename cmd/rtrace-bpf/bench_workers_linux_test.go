@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"rtrace-bpf/internal/testutil"
 )
@@ -26,17 +29,15 @@ type worker struct {
 
 // workers returns three programs that run scripts, two servers under load, and one that does nothing but
 // allocate.
-func workers() []worker {
+func workers(b *testing.B) []worker {
+	loop := testutil.BuildText(b, mallocWork, "-O2")
 	return []worker{
 		{"python3", reading("", "/usr/bin/python3", "-c", pythonWork)},
 		{"sqlite3", reading(sqliteWork, "sqlite3", ":memory:")},
 		{"redis-server", startLoadedRedis},
 		{"node", reading("", "node", "-e", nodeWork)},
 		{"nginx", startLoadedNginx},
-		{"malloc loop", func(b *testing.B) (int, func()) {
-			s := startService(b, "", testutil.BuildText(b, mallocWork, "-O2"))
-			return s.PID, func() { s.work(1) }
-		}},
+		{"malloc loop", reading("", loop)},
 	}
 }
 
@@ -137,10 +138,19 @@ func startLoadedNginx(b *testing.B) (int, func()) {
 		b.Fatal(err)
 	}
 	socket := filepath.Join(dir, "socket")
-	child := testutil.Start(b, exec.Command(testutil.Installed(b, "nginx"), "-p", dir, "-c", "conf"))
+	cmd := exec.Command(testutil.Installed(b, "nginx"), "-p", dir, "-c", "conf")
+	cmd.Dir = dir
+	child := testutil.Start(b, cmd)
 	testutil.WaitFile(b, socket, child)
 	client := http.Client{Transport: &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", socket) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			for {
+				conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+				if !errors.Is(err, unix.ECONNREFUSED) { // the socket has its name before nginx listens
+					return conn, err
+				}
+			}
+		},
 		MaxIdleConnsPerHost: 4,
 	}, Timeout: time.Minute}
 	b.Cleanup(client.CloseIdleConnections)

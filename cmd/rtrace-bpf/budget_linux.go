@@ -61,8 +61,6 @@ func (l *limitFlags) checkBudget(c *config) error {
 		return errors.New(why + "--min-size needs to know all live blocks: name one of them")
 	case c.allocators.heapGrowth, c.allocators.heapInfo:
 		return errors.New(why + "--heap-growth and --heap-info describe the whole heap: leave them out")
-	case c.target.follow.on:
-		return errors.New(why + "--follow-forks would need a budget for each child: name one of them")
 	case c.output.snapshots.Every > 0:
 		return errors.New(why + "--snapshot needs to know all live blocks: name one of them")
 	case f != budgetFormat && f != "nettrace":

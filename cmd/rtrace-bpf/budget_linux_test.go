@@ -141,7 +141,6 @@ func TestBudgetRefusals(t *testing.T) {
 		"--budget 1% --min-size 10":      "--min-size needs to know all live blocks",
 		"--budget 1% --snapshot 10s":     "--snapshot needs to know all live blocks",
 		"--budget 1% --heap-growth":      "the whole heap",
-		"--budget 1% --follow-forks":     "a budget for each child",
 		"--budget 1% --format text":      "has no place for them",
 		"--budget 1% --format sprtrace":  "has no place for them",
 		"--budget 1% -e file":            "a budget is for allocators alone",

@@ -216,7 +216,7 @@ func TestExplainComm(t *testing.T) {
 	two.Succeed()
 }
 
-// childrenOf returns the ID of the only child of a process.
+// childrenOf returns the IDs of the children of a process's main thread, with spaces between them.
 func childrenOf(t *testing.T, pid int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
