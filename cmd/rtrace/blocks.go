@@ -341,7 +341,7 @@ func (c *callReader) warnUnknown(w func(error)) {
 	}
 	if c.samples {
 		w(errSamples)
-	} else if c.frees == 0 && c.wanted != residentType && !c.window.ended && !c.leaksOnly() {
+	} else if c.frees == 0 && c.wanted != residentType && !c.windows && !c.window.ended && !c.leaksOnly() {
 		// There may be frees after the window, and pages may all stay resident.
 		until := " until its address is allocated again"
 		if c.original {

@@ -101,9 +101,7 @@ func (b *budgetReport) write(p *page, c *costReport) {
 	p.line("windows", "%d, open for %v; they stand for %v. All figures but the estimates are of the windows alone",
 		b.Windows, time.Duration(b.Open).Round(time.Millisecond), time.Duration(b.Covered).Round(time.Millisecond))
 	if c != nil {
-		share := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) + " %" }
-		p.line("budget", "%s of the process's CPU time with a budget of %s; the worst 10 s: %s; intervals above it: %s; longest window: %v",
-			share(c.cost.Share()), share(c.Budget), share(c.Worst), share(c.Over), time.Duration(c.Longest).Round(100*time.Microsecond))
+		p.line("budget", "%s", budgetText(c.cost))
 	}
 	label := "estimates:"
 	for _, x := range []struct {
@@ -119,6 +117,14 @@ func (b *budgetReport) write(p *page, c *costReport) {
 		writeEstimate(p, "", f.Function, f.Calls, f.Bytes)
 	}
 	p.line("live", "not known, since windows miss frees: rtrace-bpf -e growth records what grows")
+}
+
+// budgetText returns how well a recording stayed within its budget.
+func budgetText(c *trace.Cost) string {
+	share := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) + " %" }
+	millionths := func(n uint64) string { return share(float64(n) / 1e6) }
+	return fmt.Sprintf("%s of the process's CPU time with a budget of %s; the worst 10 s: %s; intervals above it: %s; longest window: %v",
+		share(c.Share()), millionths(c.Budget), millionths(c.Worst), millionths(c.Over), time.Duration(c.Longest).Round(100*time.Microsecond))
 }
 
 func writeEstimate(p *page, label, of string, calls, bytes estimate.Estimate) {

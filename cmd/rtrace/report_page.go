@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 
@@ -38,6 +39,8 @@ func reportCommand() command {
 				"With three traces or more, or a directory of traces, the page shows their sum: the call sites of all, each with the number of traces, hosts and services that have it, and in how many it " +
 				"grows; a flame graph; and the traces, with what is missing from them. You can choose a host and a service. The figures are those of rtrace leaks and rtrace top over the same traces. To add up two traces, " +
 				"give --sum or a directory. Memory is the only resource on this page, and rtrace reads each trace twice.\n\n" +
+				"For a trace of rtrace-bpf record --budget, the page shows estimates, each with its error: allocations per second by call site, a flame graph of " +
+				"them, and when the windows were. Live blocks and leaks are not known then.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
 				"stacks, per thread and size.",
 			Lists: []cli.List{filterList, countList},
@@ -103,18 +106,29 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 		return err
 	}
 	defer func() { err = out.finish(err) }()
+	o.in.windows = true
 	in, err := o.in.open(ctx, s, "report", args)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if o.resolver, err = o.names.open(ctx, warner(s.Err, "report")); err != nil {
+	warn := warner(s.Err, "report")
+	if o.resolver, err = o.names.open(ctx, warn); err != nil {
 		return err
 	}
-	d := o.digest()
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
+	if in.windowed() {
+		return o.estimates(ctx, out, in, file, warn)
+	}
+	everyCall(in.Trace, "report") // the page has exact figures
+	return o.exact(out, in)
+}
+
+// exact writes the page of a trace that has every call.
+func (o *reportOptions) exact(out io.Writer, in *input) error {
+	d := o.digest()
 	engine := aggregate.NewReader(&introducer{in, o.resolver})
-	err = in.outcome(each(filter.NewJoinMoves(engine), d.Add))
+	err := in.outcome(each(filter.NewJoinMoves(engine), d.Add))
 	if !isIncomplete(err) {
 		return err
 	}

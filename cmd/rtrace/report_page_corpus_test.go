@@ -48,16 +48,22 @@ func pageOf(t *testing.T, file string, args ...string) *pageData {
 
 func parsePage(t *testing.T, page string) *pageData {
 	t.Helper()
+	var p pageData
+	parseData(t, page, &p)
+	return &p
+}
+
+// parseData parses the data of a page.
+func parseData(t *testing.T, page string, into any) {
+	t.Helper()
 	_, text, _ := strings.Cut(page, `<script type="application/json" id="data">`)
 	text, _, ok := strings.Cut(text, "</script>")
 	if !ok {
 		t.Fatalf("no data in %.300s", page)
 	}
-	var p pageData
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
+	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatal(err)
 	}
-	return &p
 }
 
 // leaked returns the stacks of a page that have live blocks, each as a text.

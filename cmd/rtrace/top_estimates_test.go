@@ -6,11 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
 
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/cli"
 )
 
@@ -85,6 +87,60 @@ func TestEstimatesAreTheSameEverywhere(t *testing.T) {
 		t.Errorf("speedscope: blocks in use are invented: %s", out)
 	}
 	pprofOf(t, path, &top)
+	estimatesOf(t, path, &top)
+}
+
+// estimatesOf checks the page of a trace against the groups of top: values and texts with their errors.
+func estimatesOf(t *testing.T, path string, top *topEstimates) {
+	t.Helper()
+	code, page, stderr := try(cli.Streams{}, "report", path)
+	if code != cli.OK || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	type of struct {
+		Name, Parent int
+		Values       [2]float64
+		Text         [4]string
+	}
+	var p struct {
+		Length       int64
+		Rates        [][7]float64
+		Texts        []string
+		Sites, Boxes []of
+	}
+	parseData(t, page, &p)
+	if len(p.Sites) != len(top.Groups) || len(p.Boxes) != 1+len(top.Groups) || len(p.Rates) != top.Windows.Windows || p.Length != 6e9 {
+		t.Fatalf("%+v", p)
+	}
+	want := func(a *estimate.Allocated) of {
+		return of{Values: [2]float64{a.Blocks.Value, a.Bytes.Value}, Text: [4]string{a.Blocks.Text(), a.Bytes.Text(), a.Blocks.Per(6e9).RateText(), a.Bytes.Per(6e9).RateText()}}
+	}
+	if got := p.Boxes[0]; got != want(&top.Total) {
+		t.Errorf("all: %+v, want %+v", got, want(&top.Total))
+	}
+	for i := range top.Groups {
+		// A call site and its box, in the order of their bytes or of the larger share.
+		name := top.Groups[i].Frames[0].Function
+		for _, all := range [][]of{p.Sites, p.Boxes} {
+			n := slices.IndexFunc(all, func(x of) bool { return p.Texts[x.Name] == name })
+			if n < 0 {
+				t.Fatalf("no %s in %+v", name, all)
+			}
+			got := all[n]
+			if got.Name = 0; got != want(&top.Groups[i].Allocated) {
+				t.Errorf("%s: %+v, want %+v", name, got, want(&top.Groups[i].Allocated))
+			}
+		}
+	}
+	body, _, _ := strings.Cut(page[strings.Index(page, "</style>"):], "<script")
+	for _, text := range []string{top.Total.Bytes.Text() + " bytes.", "estimated from 6 windows of 60ms in all", "windows miss frees", "rtrace-bpf record -e growth -p 7", "0.50 % of the process"} {
+		if !strings.Contains(body, text) {
+			t.Errorf("%q is not on the page", text)
+		}
+	}
+	if strings.Contains(body, "still live") || strings.Contains(body, "suspect") {
+		t.Error("the page is about live blocks")
+	}
 }
 
 // pprofOf checks the profile of a trace against the groups of top.

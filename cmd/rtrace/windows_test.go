@@ -77,7 +77,7 @@ func TestInfoOfWindows(t *testing.T) {
 // Views that need every call refuse a trace of windows, and name what does not.
 func TestWindowsAreRefused(t *testing.T) {
 	path, lake := windowedTrace(t), filepath.Join(t.TempDir(), "lake")
-	for _, view := range []string{"leaks", "stats " + path, "stacks", "timeline", "calltree", "allocmap", "postproc", "mptrace", "convert -f dhat", "convert -f heaptrack", "heapmap", "convert -f sprtrace", "convert -f mtrc", "convert -f parquet -o " + lake, "report -o -", "replay", "resolve"} {
+	for _, view := range []string{"leaks", "stats " + path, "stacks", "timeline", "calltree", "allocmap", "postproc", "mptrace", "convert -f dhat", "convert -f heaptrack", "heapmap", "convert -f sprtrace", "convert -f mtrc", "convert -f parquet -o " + lake, "replay", "resolve"} {
 		code, out, stderr := try(cli.Streams{}, append(strings.Fields(view), path)...)
 		if code == cli.OK || !strings.Contains(stderr, "recorded with --budget") {
 			t.Errorf("%s: exit code %d, %q, %s", view, code, stderr, out)

@@ -13,6 +13,7 @@ type Groups struct {
 	Windows
 	all   allocations
 	group []allocations
+	rates rates
 }
 
 type allocations struct{ blocks, bytes Sum }
@@ -46,12 +47,18 @@ func (g *Groups) Record(r *trace.Record) {
 
 // Add adds an allocation of a group, which is numbered from 0, after the records that were
 // observed.
-func (g *Groups) Add(group int, size uint64) {
-	for group >= len(g.group) {
-		g.group = append(g.group, allocations{})
-	}
+func (g *Groups) Add(group int, size uint64) { g.AddToAll([]int{group}, size) }
+
+// AddToAll adds an allocation that belongs to several groups, such as a function and its callers.
+func (g *Groups) AddToAll(groups []int, size uint64) {
 	g.all.add(&g.Windows, size)
-	g.group[group].add(&g.Windows, size)
+	g.rates.add(&g.Windows, size)
+	for _, n := range groups {
+		for n >= len(g.group) {
+			g.group = append(g.group, allocations{})
+		}
+		g.group[n].add(&g.Windows, size)
+	}
 }
 
 // Of returns the allocations of a group.
@@ -59,6 +66,9 @@ func (g *Groups) Of(group int) Allocated { return g.group[group].estimate(&g.Win
 
 // All returns the allocations of all groups together.
 func (g *Groups) All() Allocated { return g.all.estimate(&g.Windows) }
+
+// Rates returns what each window estimates for the stretch that it stands for.
+func (g *Groups) Rates() []Rate { return g.rates.of(&g.Windows) }
 
 // Text returns one line about the windows that all figures of a view come from.
 func (w *Windows) Text() string {

@@ -53,6 +53,14 @@ func TestGroupsContainTheTruth(t *testing.T) {
 		}
 		g.Record(&trace.Record{Kind: trace.KindCost, Time: seconds * 1e9, Cost: trace.Cost{Covered: seconds * 1e9}})
 		var blocks, bytes float64
+		for _, r := range g.Rates() {
+			blocks += r.Blocks * r.Stretch / 1e9
+			bytes += r.Bytes * r.Stretch / 1e9
+		}
+		if whole := g.All(); len(g.Rates()) != seconds || math.Abs(blocks-whole.Blocks.Value) > 1e-6 || math.Abs(bytes-whole.Bytes.Value) > 1e-3 {
+			t.Errorf("the rates of %d windows add up to %v blocks and %v bytes, not %+v", len(g.Rates()), blocks, bytes, whole)
+		}
+		blocks, bytes = 0, 0
 		for n := range work {
 			x := g.Of(n)
 			all++

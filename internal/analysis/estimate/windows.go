@@ -31,6 +31,8 @@ type Windows struct {
 
 // stretch is the time that a window stands for.
 type stretch struct {
+	from   int64     // when the window opened
+	to     int64     // when it closed; 0 before
 	length float64   // ns
 	number int       // among the windows that stand for more than themselves, from 1; 0 for others
 	scale  float64   // planned length, as a share of the actual one
@@ -110,7 +112,7 @@ func (w *Windows) begin(r *trace.Record) {
 		return
 	}
 	w.weight, w.since, w.opened, w.until = x.Weight, r.Time, r.Time, x.Until
-	w.list = append(w.list, stretch{length: float64(max(1, x.Stretch)), scale: 1})
+	w.list = append(w.list, stretch{from: r.Time, length: float64(max(1, x.Stretch)), scale: 1})
 	w.covered, w.doubt = w.covered+max(0, x.Stretch), float64(x.Doubt)/1e6
 	w.now, w.heavy, w.settled = processor{}, processor{}, false
 	if x.Weight > 1 {
@@ -140,7 +142,7 @@ func (w *Windows) end(time int64) {
 	}
 	w.settled = true
 	last := &w.list[len(w.list)-1]
-	last.spent = w.now
+	last.spent, last.to = w.now, time
 	if last.number == 0 { // it stands for itself alone
 		w.all.add(w.now, -1)
 		return
@@ -152,6 +154,9 @@ func (w *Windows) end(time int64) {
 	per := last.scale / last.length
 	w.changes.step(last.number, value{per * (w.heavy.used - w.heavy.added), per * w.heavy.added})
 }
+
+// Length returns the time from the first window to the last record, in ns, which all sums are for.
+func (w *Windows) Length() int64 { return w.last - w.begun }
 
 // Any reports whether the trace has windows: its sums are estimates.
 func (w *Windows) Any() bool { return w.any }

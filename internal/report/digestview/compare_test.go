@@ -3,6 +3,7 @@ package digestview
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +26,14 @@ func compared(before, after live.Amount, stack ...string) Compared {
 
 func openComparison(t *testing.T, c *Comparison, width int) *browser.Page {
 	t.Helper()
+	return openWritten(t, width, func(w io.Writer) error { return WriteComparison(w, c) })
+}
+
+// openWritten opens a page that fetches nothing, has no errors, and no markup from names.
+func openWritten(t *testing.T, width int, write func(io.Writer) error) *browser.Page {
+	t.Helper()
 	var out bytes.Buffer
-	if err := WriteComparison(&out, c); err != nil {
+	if err := write(&out); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "growth.html")
