@@ -74,7 +74,7 @@ need-test-all: need-test
 	@.ci/need 'the tools read what the program writes' heaptrack_print=heaptrack valgrind=valgrind
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace and replay with other allocators' "$$lib/libjemalloc.so.2=libjemalloc2" "$$lib/libjemalloc.a=libjemalloc-dev" \
 		"$$lib/libtcmalloc_minimal.a=libgoogle-perftools-dev" "$$lib/libtcmalloc_minimal.so.4=libtcmalloc-minimal4" "$$lib/libmimalloc.so.2.0=libmimalloc2.0" rg=ripgrep redis-check-rdb=redis-tools redis-server=redis-server
-	@.ci/need 'tests install the packages of a release' rpm=rpm umoci=umoci ssh-keygen=openssh-client unshare=util-linux
+	@.ci/need 'tests install the packages of a release' rpm=rpm umoci=umoci runc=runc ssh-keygen=openssh-client unshare=util-linux
 	@lib="/usr/lib/$$(gcc -print-multiarch)"; .ci/need 'tests trace objects of GLib and Qt' "$$lib/libgobject-2.0.so=libglib2.0-dev" "$$lib/libQt5Core.so=qtbase5-dev" "$$lib/libQt6Core.so=qt6-base-dev"
 
 .PHONY: need-duckdb

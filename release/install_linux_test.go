@@ -15,6 +15,8 @@ import (
 // root is a root directory in which a package is installed, and nothing else.
 type root struct {
 	dir, bin string // bin is the folder of the programs in dir
+	bundle   string // if it is that of a container
+	runs     int
 	remove   func() // removes the package; nil if there is no program for that
 }
 
@@ -25,10 +27,13 @@ func newRoot(t *testing.T) *root {
 	return &root{dir: t.TempDir(), bin: "/usr/bin"}
 }
 
-// run runs a command in the root directory. The mounts are in a namespace of their own, which
-// ends with the command.
+// run runs a command in the root directory, or in a container with that. The mounts are in a namespace of
+// their own, which ends with the command.
 func (r *root) run(t *testing.T, words ...string) string {
 	t.Helper()
+	if r.bundle != "" {
+		return output(t, r.dir, r.container(t, words)...)
+	}
 	return output(t, r.dir, append([]string{"unshare", "--mount", "sh", "-euc", `
 		for fs in dev proc sys; do mkdir -p "$0/$fs"; mount --rbind "/$fs" "$0/$fs"; done
 		exec chroot "$0" "$@"`, r.dir}, words...)...)
@@ -113,7 +118,7 @@ func (r *release) rpm(t *testing.T) *root {
 	return to
 }
 
-// image has umoci unpack the image, as a container runtime would.
+// image has umoci unpack the image. runc then runs its programs.
 func (r *release) image(t *testing.T) *root {
 	t.Helper()
 	to, layout := newRoot(t), t.TempDir()
@@ -141,7 +146,7 @@ func (r *release) image(t *testing.T) *root {
 	if got := config.Annotations["org.opencontainers.image.version"]; got != r.version {
 		t.Errorf("version %q", got)
 	}
-	to.dir = filepath.Join(bundle, "rootfs")
+	to.dir, to.bundle = filepath.Join(bundle, "rootfs"), bundle
 	return to
 }
 

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,23 @@ import (
 	"strings"
 	"testing"
 )
+
+// component is a module in an SBOM.
+type component struct {
+	Name, Version string
+	Licenses      []struct {
+		Expression string
+		License    struct{ ID string }
+	}
+}
+
+// licence returns the licence of a component as an SPDX expression.
+func (c *component) licence() string {
+	if len(c.Licenses) != 1 {
+		return ""
+	}
+	return cmp.Or(c.Licenses[0].Expression, c.Licenses[0].License.ID)
+}
 
 // materials compares the SBOMs with the modules that the compiler has written into the
 // programs, which have the hashes that the SBOMs name.
@@ -24,16 +42,17 @@ func (r *release) materials(t *testing.T) {
 		var bom struct {
 			BOMFormat string
 			Metadata  struct {
-				Component  struct{ Name, Version string }
+				Component  component
 				Properties []struct{ Name, Value string }
 			}
-			Components []struct{ Name, Version string }
+			Components []component
 		}
 		if err := json.Unmarshal(text, &bom); err != nil {
 			t.Fatal(err)
 		}
-		if c := bom.Metadata.Component; bom.BOMFormat != "CycloneDX" || c.Version != r.version {
-			t.Errorf("%s: format %q, version %q", program, bom.BOMFormat, c.Version)
+		licences := map[string]string{"rtrace-bpf": "Apache-2.0 AND (GPL-2.0-only OR BSD-2-Clause)", "rtrace": "Apache-2.0"}
+		if c := bom.Metadata.Component; bom.BOMFormat != "CycloneDX" || c.Version != r.version || c.licence() != licences[program] {
+			t.Errorf("%s: format %q, version %q, licence %q", program, bom.BOMFormat, c.Version, c.licence())
 		}
 		hash, _, _ := strings.Cut(output(t, dir, "sha256sum", program), " ")
 		if !slices.Contains(bom.Metadata.Properties, struct{ Name, Value string }{"cdx:gomod:binary:hash:SHA-256", hash}) {
@@ -47,6 +66,9 @@ func (r *release) materials(t *testing.T) {
 		}
 		got := []string{}
 		for _, c := range bom.Components {
+			if c.licence() == "" {
+				t.Errorf("%s: %s has no licence", program, c.Name)
+			}
 			if c.Name != "std" {
 				got = append(got, c.Name+" "+c.Version)
 			}

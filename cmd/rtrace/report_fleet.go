@@ -30,7 +30,7 @@ func (o *reportOptions) runFleet(ctx context.Context, s cli.Streams, args []stri
 	leaks := &leaksOptions{groupFlags: o.lines(), fleet: o.fleet}
 	f := &reportFleet{
 		leakFleet: leakFleet{
-			fleetReader: fleetReader{flags: &o.fleet, in: o.in, streams: s, command: "report"},
+			fleetReader: fleetReader{flags: &o.fleet, in: o.in, streams: s, command: "report of several traces"},
 			options:     leaks, rows: fleet.NewTable[leakSums](fleet.PerFleet),
 		},
 		sums: newFleetSums(), traces: make(map[*fleetTrace]*digestview.FleetTrace),

@@ -122,7 +122,7 @@ func TestReportOfFleetText(t *testing.T) {
 		states[text(0)] = text(3) + " " + text(8)
 	}
 	for file, want := range map[string]string{
-		"web1/a": " ", "web2/b": " ", "web2/windows": "not included the trace was recorded with --budget, and rtrace report needs every call", "nonesuch": "not included opening nonesuch",
+		"web1/a": " ", "web2/b": " ", "web2/windows": "not included the trace was recorded with --budget, and rtrace report of several traces needs every call", "nonesuch": "not included opening nonesuch",
 		"web2/c\x1b[m": "incomplete ", "web2/gap": "doubtful ",
 	} {
 		if got, ok := states[file]; !ok || !strings.HasPrefix(got, want) {

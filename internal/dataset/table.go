@@ -39,6 +39,7 @@ func newTable[T any](out io.Writer, name, trace string) *table[T] {
 	t.next()
 	w := parquet.NewGenericWriter[T](out,
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.DefaultEncodingFor(parquet.Int64, &parquet.DeltaBinaryPacked),
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
 		parquet.KeyValueMetadata("rtrace.schema", strconv.Itoa(Schema)),
 		parquet.KeyValueMetadata("rtrace.table", name),
