@@ -35,7 +35,7 @@ func reportCommand() command {
 				"With two traces, the page shows what differs between them: a flame graph in which boxes are coloured by growth, and tables of the functions and stacks " +
 				"that changed. It compares live blocks of memory at the end of each trace, as rtrace diff --by stack does, but ignores lines.\n\n" +
 				"For a trace of rtrace-bpf record --budget, the page shows estimates, each with its error: allocations per second by call site, a flame graph of " +
-				"them, and when the windows were. Live blocks and leaks are not known then.\n\n" +
+				"them, and when the windows were. Live blocks and leaks are not known then. For two such traces, it shows what they allocate per second, and the differences.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
 				"stacks, per thread and size.",
 			Lists: []cli.List{filterList, countList},
