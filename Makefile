@@ -276,6 +276,7 @@ bench-questions: need-duckdb ## measure rtrace over many traces, and DuckDB over
 
 .PHONY: bench
 bench: need-test-all ## run the benchmarks; compare two outputs with benchstat (CONTRIBUTING.md)
+	@.ci/need 'benchmarks record it under load' nginx=nginx-light
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -count $(or $(COUNT),1) $(TESTFLAGS) ./...
 
 .PHONY: docs

@@ -23,12 +23,11 @@ func (k *kernel) attachWithin(p *plan.Plan) (*governor.Windows, error) {
 	attached := false
 	w := governor.NewWindows(p.Options.Budget, governor.Meters{
 		Process: func() (time.Duration, error) { return governor.CPUTime(p.Target.PID) },
-		Keeper: func() (time.Duration, error) {
+		Moves: func() (time.Duration, error) {
 			if !attached {
 				return 0, nil
 			}
-			pid, _ := k.probes.Keeper()
-			return governor.CPUTime(pid)
+			return k.probes.MoveTime(), nil
 		},
 		Hits: func() (time.Duration, error) {
 			if !attached {

@@ -86,27 +86,27 @@ func compile(t *testing.T, program string, args ...string) {
 
 // growsBy has a service work while its growth is recorded. What RSS grows by, as the kernel has
 // it, must be in the trace, and at least 95 % of that with a stack.
-func (s *service) growsBy(work int) {
-	s.t.Helper()
-	r := start(s.t, s.Child, "-e", "growth", "-o", "trace")
-	before := rssOf(s.t, s.PID)
+func (s *service) growsBy(t *testing.T, work int) {
+	t.Helper()
+	r := start(t, s.Child, "-e", "growth", "-o", "trace")
+	before := rssOf(t, s.PID)
 	s.work(work)
-	after := rssOf(s.t, s.PID)
+	after := rssOf(t, s.PID)
 	r.Signal(syscall.SIGINT)
 	r.ends(cli.OK)
-	records := load(s.t, filepath.Join(r.dir, "trace"))
-	sum, stackless := residentBytes(s.t, records), residentBytes(s.t, withoutStack(records))
+	records := load(t, filepath.Join(r.dir, "trace"))
+	sum, stackless := residentBytes(t, records), residentBytes(t, withoutStack(records))
 
 	// Collectors and compilers of these programs work in threads of their own, before and after.
 	growth, slack := after-before, uint64(4<<20)
 	if growth < uint64(work)<<19 {
-		s.t.Fatalf("RSS grew by %d bytes only", growth)
+		t.Fatalf("RSS grew by %d bytes only", growth)
 	}
 	if sum+growth/20+slack < growth {
-		s.t.Errorf("the trace has %d bytes, RSS grew by %d\n%s", sum, growth, r.Stderr())
+		t.Errorf("the trace has %d bytes, RSS grew by %d\n%s", sum, growth, r.Stderr())
 	}
 	if stackless*20 > sum {
-		s.t.Errorf("%d of %d bytes have no stack\n%s", stackless, sum, r.Stderr())
+		t.Errorf("%d of %d bytes have no stack\n%s", stackless, sum, r.Stderr())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestGrowthOfServices(t *testing.T) {
 	testutil.NeedBPF(t)
 	t.Run("python3", func(t *testing.T) {
 		t.Parallel()
-		startService(t, "", "python3", "-c", pythonGrows).growsBy(40)
+		startService(t, "", "python3", "-c", pythonGrows).growsBy(t, 40)
 	})
 	t.Run("python3 with jemalloc", func(t *testing.T) {
 		t.Parallel()
@@ -144,22 +144,22 @@ func TestGrowthOfServices(t *testing.T) {
 		if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID)); err != nil || !bytes.Contains(maps, []byte("libjemalloc")) {
 			t.Fatalf("jemalloc is not loaded (make need-test-all installs it): %v", err)
 		}
-		s.growsBy(40)
+		s.growsBy(t, 40)
 	})
 	t.Run("node", func(t *testing.T) {
 		t.Parallel()
-		startService(t, "", "node", "-e", nodeGrows).growsBy(40)
+		startService(t, "", "node", "-e", nodeGrows).growsBy(t, 40)
 	})
 	t.Run("java", func(t *testing.T) {
 		t.Parallel()
 		dir, path := sourceIn(t, "Grows.java", javaGrows)
 		compile(t, "javac", "-d", dir, path)
-		startService(t, "", "java", "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-cp", dir, "Grows").growsBy(60)
+		startService(t, "", "java", "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-cp", dir, "Grows").growsBy(t, 60)
 	})
 	t.Run("go", func(t *testing.T) {
 		t.Parallel()
 		dir, path := sourceIn(t, "grows.go", goGrows)
 		compile(t, "go", "build", "-o", dir+"/grows", path)
-		startService(t, "", dir+"/grows").growsBy(60)
+		startService(t, "", dir+"/grows").growsBy(t, 60)
 	})
 }

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // command returns the command with the given arguments, ready to be started.
-func command(t *testing.T, args ...string) *exec.Cmd {
+func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {

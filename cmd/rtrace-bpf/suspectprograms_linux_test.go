@@ -19,13 +19,13 @@ import (
 
 // watchedProgram is a real program, the table of top that decides, and what ends it.
 type watchedProgram struct {
-	t      *testing.T
+	t      testing.TB
 	pid    int
 	tables *bufio.Reader
 }
 
 // watchProgram starts top on a program that runs.
-func watchProgram(t *testing.T, pid int) *watchedProgram {
+func watchProgram(t testing.TB, pid int) *watchedProgram {
 	t.Helper()
 	cmd, tables, stderr := beginTop(t, pid)
 	t.Cleanup(func() {
@@ -50,7 +50,7 @@ func (w *watchedProgram) leaks(function string, step func()) {
 
 // redis is a redis-server and a connection to it.
 type redis struct {
-	t    *testing.T
+	t    testing.TB
 	pid  int
 	conn net.Conn
 	in   *bufio.Reader
@@ -58,7 +58,7 @@ type redis struct {
 }
 
 // startRedis starts a redis-server with flags.
-func startRedis(t *testing.T, flags ...string) *redis {
+func startRedis(t testing.TB, flags ...string) *redis {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "socket")
 	cmd := exec.Command(testutil.Installed(t, "redis-server"), append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no"}, flags...)...)

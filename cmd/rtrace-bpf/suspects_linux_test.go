@@ -18,7 +18,7 @@ import (
 )
 
 // topUntil reads tables of top --json until one satisfies done, and returns that.
-func topUntil(t *testing.T, tables *bufio.Reader, done func(x *suspectLine) bool) *suspectLine {
+func topUntil(t testing.TB, tables *bufio.Reader, done func(x *suspectLine) bool) *suspectLine {
 	t.Helper()
 	for range mostTables {
 		x := new(suspectLine)
@@ -38,7 +38,7 @@ func topUntil(t *testing.T, tables *bufio.Reader, done func(x *suspectLine) bool
 }
 
 // beginTop starts top --json on a process.
-func beginTop(t *testing.T, pid int) (cmd *exec.Cmd, tables *bufio.Reader, stderr *bytes.Buffer) {
+func beginTop(t testing.TB, pid int) (cmd *exec.Cmd, tables *bufio.Reader, stderr *bytes.Buffer) {
 	t.Helper()
 	cmd = command(t, "top", "-p", fmt.Sprint(pid), "--json", "--interval", "100ms")
 	stderr = new(bytes.Buffer)

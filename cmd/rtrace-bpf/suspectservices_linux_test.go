@@ -12,14 +12,14 @@ import (
 // service is a real program that does some work for each line that it reads, and then prints one.
 type service struct {
 	*testutil.Child
-	t    *testing.T
+	t    testing.TB
 	in   io.Writer
 	out  *bufio.Reader
 	line string // what it reads
 }
 
 // startService starts a service, and has it do some work before anybody watches it.
-func startService(t *testing.T, line, program string, args ...string) *service {
+func startService(t testing.TB, line, program string, args ...string) *service {
 	t.Helper()
 	cmd := exec.Command(testutil.Installed(t, program), args...)
 	in, err := cmd.StdinPipe()

@@ -72,7 +72,7 @@ func (c *command) run(ctx context.Context, s cli.Streams, args []string) error {
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	err = do(ctx, s, rest)
+	err = do(ctx, s, withoutSides(rest))
 	if refused, ok := errors.AsType[explained](err); ok {
 		return refused.explain(c.name, args)
 	}

@@ -86,7 +86,7 @@ type fleetReader struct {
 // open finds the traces that args name. One that is named twice counts once.
 func (f *fleetReader) open(args []string) error {
 	seen := make(map[string]bool)
-	for _, arg := range withoutSides(args) {
+	for _, arg := range args {
 		if arg == "-" {
 			return cli.Usagef("standard input cannot be one of several traces")
 		}
@@ -137,6 +137,11 @@ func (f *fleetReader) each(ctx context.Context, args []string, read func(*input,
 	if err := f.open(args); err != nil {
 		return err
 	}
+	return f.eachOpened(ctx, read, add)
+}
+
+// eachOpened is like each, after open.
+func (f *fleetReader) eachOpened(ctx context.Context, read func(*input, func(error)) error, add func(*fleetTrace) error) error {
 	for _, t := range f.traces {
 		if t.err == nil {
 			t.err = f.one(ctx, t, read)

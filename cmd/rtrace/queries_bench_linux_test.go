@@ -46,7 +46,7 @@ func BenchmarkQuestions(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sql := pageSQL(b)
+	sql := pageBlocks(b, sqlBlock)
 	setup := sql["setup"]
 	var leaks, convert, query cost
 	for b.Loop() {

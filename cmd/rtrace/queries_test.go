@@ -21,15 +21,18 @@ import (
 
 var sqlBlock = regexp.MustCompile("(?ms)^```sql (\\w+)\n(.*?)^```$")
 
-// pageSQL returns the SQL of docs/queries.md by name.
-func pageSQL(t testing.TB) map[string]string {
+// shBlock finds the commands of a page that a test runs.
+var shBlock = regexp.MustCompile("(?ms)^```sh (\\w+)\n(.*?)^```$")
+
+// pageBlocks returns the blocks of docs/queries.md by name.
+func pageBlocks(t testing.TB, blocks *regexp.Regexp) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/queries.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for _, m := range sqlBlock.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		all[m[1]] = m[2]
 	}
 	return all
@@ -64,7 +67,7 @@ func TestQueries(t *testing.T) {
 	if _, errOut, code := runRtrace("", "convert", "-f", "parquet", "--no-resolve", "--host", "windowed", "-o", filepath.Join(dir, "fleet.parquet"), windowed); code != cli.OK {
 		t.Fatal(code, errOut)
 	}
-	queries := pageSQL(t)
+	queries := pageBlocks(t, sqlBlock)
 	setup := queries["setup"]
 	delete(queries, "setup")
 	input, err := json.Marshal(map[string]any{"setup": setup, "queries": queries})

@@ -12,6 +12,7 @@ import (
 	"rtrace-bpf/internal/analysis/rss"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/analysis/usage"
+	"rtrace-bpf/internal/report/figure"
 )
 
 // report is the output of 'rtrace info', and of --json. Times are nanoseconds.
@@ -269,7 +270,7 @@ func (r *report) writeProcess(p *page) {
 		text += " " + r.Process.Name
 	}
 	if r.Process.WallTime != 0 {
-		text += ", traced from " + time.Unix(0, r.Process.WallTime).UTC().Format("2006-01-02 15:04:05 UTC")
+		text += ", traced from " + figure.Date(r.Process.WallTime)
 	}
 	if r.Process.Depth >= 0 {
 		text += fmt.Sprintf(", up to %d frames", r.Process.Depth)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"slices"
 
 	"rtrace-bpf/internal/analysis/aggregate"
 	"rtrace-bpf/internal/analysis/digest"
@@ -20,8 +22,8 @@ func reportCommand() command {
 	return command{
 		name: "report",
 		page: cli.Page{
-			Summary:  "write a page about a trace: suspects, curves, flame graph, sizes",
-			Synopsis: []string{"[flags] -o OUT.html [FILE]", "[flags] -o OUT.html BEFORE AFTER"},
+			Summary:  "write a page about traces: suspects, curves, flame graph, sizes",
+			Synopsis: []string{"[flags] -o OUT.html [FILE]", "[flags] -o OUT.html BEFORE AFTER", "[flags] -o OUT.html FILE|DIR..."},
 			About: "Writes an HTML page that needs no other file and no network. First it shows the call sites whose blocks pile up, with the verdicts of rtrace leaks, and how " +
 				"the resident memory grew; then how the trace was made and what is missing from it; live bytes over time, with " +
 				"the peak, pauses and losses; rates; the memory of the process; a flame graph; blocks that are still live at the end, by stack; sizes and lifetimes of blocks; and allocations by function, module, " +
@@ -34,6 +36,9 @@ func reportCommand() command {
 				"stacks also get source lines and inlined functions, which are marked.\n\n" +
 				"With two traces, the page shows what differs between them: a flame graph in which boxes are coloured by growth, and tables of the functions and stacks " +
 				"that changed. It compares live blocks of memory at the end of each trace, as rtrace diff --by stack does, but ignores lines.\n\n" +
+				"With three traces or more, or a directory of traces, the page shows their sum: the call sites of all, each with the number of traces, hosts and services that have it, and in how many it " +
+				"grows; a flame graph; and the traces, with what is missing from them. You can choose a host and a service. The figures are those of rtrace leaks and rtrace top over the same traces. To add up two traces, " +
+				"give --sum or a directory. Memory is the only resource on this page, and rtrace reads each trace twice.\n\n" +
 				"For a trace of rtrace-bpf record --budget, the page shows estimates, each with its error: allocations per second by call site, a flame graph of " +
 				"them, and when the windows were. Live blocks and leaks are not known then. For two such traces, it shows what they allocate per second, and the differences.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
@@ -42,12 +47,16 @@ func reportCommand() command {
 			Examples: []cli.Example{
 				{Does: "show what a program allocated", Command: "rtrace report -o report.html rtrace-raw-4711-0"},
 				{Does: "show what a change of the program made larger", Command: "rtrace report -o growth.html before.trace after.trace"},
+				{Does: "show what leaks in a fleet, whose traces are in a folder for each machine", Command: "rtrace report --folder-is host -o fleet.html web1 web2 web3"},
 				{Does: "do not use the files of this machine, because the trace is from another one", Command: "rtrace report --no-resolve -o report.html other.rtrace"},
 			},
 		},
 		setup: func(f *flags) runFunc {
 			o := &reportOptions{names: nameFlags{base: true}}
 			f.group("Output").StringVarP(&o.output, "output", "o", "", "write to the file `OUT`; - is standard output (the default)")
+			several := f.group("Several traces")
+			several.BoolVar(&o.sum, "sum", false, "add up the traces, also if they are two, which are otherwise compared, or one")
+			o.fleet.addFolder(several, "add up the traces; ")
 			o.names.add(f.group("Names"))
 			o.in.add(f.group("Input"))
 			return o.run
@@ -68,6 +77,8 @@ var filterList = cli.List{Title: "Filters of the page", Rows: []cli.ListRow{
 
 type reportOptions struct {
 	output   string
+	sum      bool
+	fleet    fleetFlags
 	names    nameFlags
 	in       inputFlags
 	resolver *resolve.Resolver
@@ -77,10 +88,13 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	if err := o.names.check(); err != nil {
 		return err
 	}
-	switch {
-	case len(args) > 2:
-		return cli.WithHint(cli.Usagef("two traces at most, not %d", len(args)), "rtrace leaks and rtrace top add up several traces")
-	case len(args) == 2:
+	if len(args) == 0 && (o.sum || o.fleet.folderIs != "") {
+		return cli.Usagef("--sum and --folder-is are for traces in files, and there is no FILE")
+	}
+	if o.isFleet(args) {
+		return o.runFleet(ctx, s, args)
+	}
+	if len(args) == 2 {
 		return o.compare(ctx, s, args)
 	}
 	file, err := oneFile(s, args)
@@ -104,10 +118,15 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
 	if in.windowed() {
-		return o.estimates(ctx, out, in, file, warn)
+		err = o.estimates(ctx, out, in, file, warn)
+	} else {
+		everyCall(in.Trace, "report") // the page has exact figures
+		err = o.exact(out, in)
 	}
-	everyCall(in.Trace, "report") // the page has exact figures
-	return o.exact(out, in)
+	if isIncomplete(err) {
+		o.names.hint(s.Err, o.resolver)
+	}
+	return err
 }
 
 // exact writes the page of a trace that has every call.
@@ -125,6 +144,17 @@ func (o *reportOptions) exact(out io.Writer, in *input) error {
 		return e
 	}
 	return err
+}
+
+// isFleet reports whether the page is about the sum of traces.
+func (o *reportOptions) isFleet(args []string) bool {
+	if o.sum || o.fleet.folderIs != "" || len(args) > 2 {
+		return len(args) > 0
+	}
+	return slices.ContainsFunc(args, func(arg string) bool {
+		info, err := os.Stat(arg)
+		return err == nil && info.IsDir()
+	})
 }
 
 // digest returns a digest that names frames from the mapped files.

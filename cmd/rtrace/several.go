@@ -12,10 +12,10 @@ import (
 	"rtrace-bpf/internal/cli"
 )
 
-// tracesOf returns the files that args name, without side files of others among them. A directory stands for the traces in it, but
+// tracesOf returns the files that args name. A directory stands for the traces in it, but
 // not for those in its own directories; other files there are left out.
 func tracesOf(args []string) (files []string, err error) {
-	for _, arg := range withoutSides(args) {
+	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:

@@ -32,6 +32,7 @@ func (o *tallyFlags) check() error {
 type tally struct {
 	groupTexts
 	groups   *sites.Grouper
+	pairs    *placeGroups // nil unless they are wanted; the groups are then pairs
 	counter  *usage.Counter
 	memo     sites.Memo
 	resolver *resolve.Resolver
@@ -52,6 +53,7 @@ type tallyOptions struct {
 	file     string // of the input, if it is a file
 	all      bool
 	relative bool // addresses are those in the files, which are the same in each run
+	pairs    bool // groups are pairs of a group by the flags, and one by line
 	warn     func(error)
 }
 
@@ -72,6 +74,9 @@ func (o *tallyFlags) tally(ctx context.Context, in *input, t tallyOptions) (*tal
 	x := &tally{
 		groupTexts: groupTexts{o.key, &calls.stats}, groups: sites.NewGrouper(grouping),
 		resolver: resolver, calls: calls, minSize: uint64(o.minSize), all: t.all,
+	}
+	if t.pairs {
+		x.pairs = newPlaceGroups(x.groups, grouping)
 	}
 	x.counter = usage.New(func(r *trace.Record) int {
 		n := x.group(r)
@@ -122,6 +127,8 @@ func (x *tally) group(r *trace.Record) int {
 		return usage.None
 	case x.key == sites.BySize || x.key == sites.ByThread || x.key == sites.ByProcess:
 		return x.groups.Find(r)
+	case x.pairs != nil:
+		return x.memo.Number(r, x.pairs.find)
 	}
 	return x.memo.Number(r, x.groups.Find)
 }

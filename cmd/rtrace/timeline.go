@@ -47,7 +47,7 @@ func timelineCommand() command {
 			}}},
 			Examples: []cli.Example{
 				{Does: "show when most memory was allocated", Command: "rtrace timeline rtrace-raw-4711-0"},
-				{Does: "draw it over time", Command: "rtrace timeline --x time -o timeline.svg rtrace-raw-4711-0"},
+				{Does: "draw it over time", Command: "rtrace timeline -o timeline.svg rtrace-raw-4711-0"},
 				{Does: "show which functions had the memory at the peak", Command: "rtrace timeline -r --by function rtrace-raw-4711-0"},
 				{Does: "draw totals, activity and lifetimes, and write the numbers for gnuplot", Command: "rtrace timeline -t -a -l -o report --data numbers rtrace-raw-4711-0"},
 				{Does: "show which sizes of small blocks are not freed", Command: "rtrace timeline -c --filter-size -1k rtrace-raw-4711-0"},
@@ -60,9 +60,9 @@ func timelineCommand() command {
 			o.addOutput(out, "text, csv or svg (default: by the suffix of OUT, otherwise text; for the reports below text without -o, otherwise svg)", "text", "csv", "svg")
 			out.BoolVar(&o.csv, "csv", false, "the same as -f csv")
 			what := f.group("What to show")
-			what.VarP(groups.Word(&o.x, "", "event", "time"), "x", "x", "divide by `AXIS`: event or time (default: event, for the reports below time)")
+			what.VarP(groups.Word(&o.x, "", "event", "time"), "x", "x", "divide by `AXIS`: time or event (default: time, or event if the trace has no times)")
 			what.Var(groups.Number(&o.points, 0, 0, 1<<20), "points", "divide into at most `N` intervals (default: 20 in text, otherwise 1000)")
-			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in events, or with -x time in seconds")
+			what.BoolVar(&o.lifetimes, "lifetimes", false, "print how long blocks lived, in seconds or events (see -x)")
 			what.Var(groups.Word(&o.by, "", "thread", "function"), "by", "print sums by `KEY`: thread or function")
 			what.Var(groups.Number(&o.top, 0, 0, groups.Unbounded), "top", "with --by: print only the `N` with most bytes at the peak")
 			o.addWhat(what)
@@ -119,12 +119,7 @@ func (o *timelineOptions) check() error {
 			o.points = 20
 		}
 	}
-	if o.x == "" {
-		o.x = "event"
-	}
-	if o.x == "time" {
-		o.axis = timeline.ByTime
-	}
+	o.axis = map[string]timeline.Axis{"": timeline.ByTimeIfKnown, "event": timeline.ByEvent, "time": timeline.ByTime}[o.x]
 	tables := o.lifetimes || o.by != ""
 	switch {
 	case o.lifetimes && o.by != "":
@@ -141,7 +136,10 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err := o.check(); err != nil {
 		return err
 	}
-	resolver := o.blocks.resolver()
+	resolver, err := o.blocks.resolver()
+	if err != nil {
+		return err
+	}
 	var t *timeline.Timeline
 	var types []string        // of the trace's resources
 	var early []*trace.Record // before the first call
@@ -178,6 +176,7 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 		if err := o.verdict(t, known); err != nil {
 			return err
 		}
+		o.axis = t.Axis()
 		return o.write(w, t, name)
 	})
 }

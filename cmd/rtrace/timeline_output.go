@@ -17,7 +17,7 @@ func (o *timelineOptions) writePoints(w io.Writer, t *timeline.Timeline) error {
 	var p page
 	p.line("events", "%d", total.Events)
 	if total.Duration > 0 {
-		p.line("time", "%s s", seconds(total.Duration))
+		p.line("time", "%s s%s", seconds(total.Duration), from(total.Began))
 	}
 	amount := func(a live.Amount) string { return fmt.Sprintf("%s, %d bytes", plural(a.Blocks, "block"), a.Bytes) }
 	p.line("allocated", "%s", amount(total.Allocated))
@@ -45,10 +45,18 @@ func (o *timelineOptions) writePoints(w io.Writer, t *timeline.Timeline) error {
 	return err
 }
 
+// from returns the words for the time of the first call, in nanoseconds since 1970.
+func from(began int64) string {
+	if began == 0 {
+		return ""
+	}
+	return ", from " + figure.Date(began)
+}
+
 // columns are the columns of the intervals.
 func (o *timelineOptions) columns(total *timeline.Totals) []table.Column {
 	columns := []table.Column{
-		{Title: o.x},
+		{Title: map[timeline.Axis]string{timeline.ByEvent: "event", timeline.ByTime: "time"}[o.axis]},
 		{Title: "least", Group: "live bytes"},
 		{Title: "most", Group: "live bytes"},
 		{Title: "end", Group: "live bytes"},

@@ -139,7 +139,7 @@ static void call_once(const char *what, unsigned long i)
 
 static char **functions;
 
-static void *run(void *)
+static void run()
 {
 	gate();
 	for (char **function = functions; *function; function++) {
@@ -152,7 +152,6 @@ static void *run(void *)
 		}
 	}
 	do_free(&l, do_malloc(&l, 77));
-	return NULL;
 }
 
 static const struct {

@@ -73,45 +73,55 @@ static void stepped_once(int, siginfo_t *, void *context)
 	on_step(u);
 }
 
+/* interrupt_calls makes stepped calls react after each instruction. */
+static ALWAYS_INLINE void interrupt_calls(void (*react)(ucontext_t *), int flags)
+{
+	struct sigaction action;
+
+	on_step = react;
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = stepped_once;
+	action.sa_flags = SA_SIGINFO | SA_NODEFER | flags;
+	if (sigaction(SIGTRAP, &action, NULL))
+		die("no handler");
+}
+
+/* The thread in which calls are interrupted. */
+static struct {
+	void (*run)(void);
+	stack_t stack; /* of signal handlers */
+} interrupted_start;
+
+static ALWAYS_INLINE void *interrupted_begin(void *arg)
+{
+	l.tid = thread_id();
+	if (sigaltstack(&interrupted_start.stack, NULL))
+		die("no stack for signals");
+	interrupted_start.run();
+	return arg;
+}
+
 /*
  * interrupted_thread runs a thread in which stepped calls react after each instruction, and waits
  * for its end. With above, the handler has a stack of its own, above that of the thread.
  */
-static void interrupted_thread(void *(*run)(void *), void (*react)(ucontext_t *), bool above)
+static ALWAYS_INLINE void interrupted_thread(void (*run)(void), void (*react)(ucontext_t *),
+					     bool above)
 {
 	enum { STACK = 1 << 20 };
-	struct sigaction action;
 	pthread_attr_t attributes;
 	pthread_t t;
-	static struct {
-		void *(*run)(void *);
-		stack_t stack;
-	} start;
 	char *memory = (char *)mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED || pthread_attr_init(&attributes) ||
 	    pthread_attr_setstack(&attributes, memory, STACK))
 		die("no stack");
-	on_step = react;
-	memset(&action, 0, sizeof(action));
-	action.sa_sigaction = stepped_once;
-	action.sa_flags = SA_SIGINFO | SA_NODEFER | (above ? SA_ONSTACK : 0);
-	if (sigaction(SIGTRAP, &action, NULL))
-		die("no handler");
-	start.run = run;
-	start.stack.ss_sp = memory + STACK;
-	start.stack.ss_size = STACK;
-	if (pthread_create(
-		    &t, &attributes,
-		    [](void *) -> void * {
-			    l.tid = thread_id();
-			    if (sigaltstack(&start.stack, NULL))
-				    die("no stack for signals");
-			    return start.run(NULL);
-		    },
-		    NULL) ||
-	    pthread_join(t, NULL))
+	interrupt_calls(react, above ? SA_ONSTACK : 0);
+	interrupted_start.run = run;
+	interrupted_start.stack.ss_sp = memory + STACK;
+	interrupted_start.stack.ss_size = STACK;
+	if (pthread_create(&t, &attributes, interrupted_begin, NULL) || pthread_join(t, NULL))
 		die("no thread");
 }
 

@@ -7,7 +7,6 @@ import (
 
 // costs remembers what the last windows cost.
 type costs struct {
-	first  bool          // no probes were detached yet
 	begun  Reading       // when the window opened
 	closed Reading       // when the probes of the window before were detached
 	within time.Duration // Hits of the windows since then, up to their ends
@@ -23,14 +22,8 @@ type costs struct {
 // known reports whether there was a window.
 func (c *costs) known() bool { return len(c.rates) > 0 }
 
-// open notes that a window has opened. Before the first one, more is done than to attach
-// probes: that attaching costs half of what detaching does is assumed.
-func (c *costs) open(r Reading) {
-	if !c.known() && c.begun == (Reading{}) {
-		c.closed, c.first = r, true
-	}
-	c.begun = r
-}
+// open notes that a window has opened.
+func (c *costs) open(r Reading) { c.begun = r }
 
 // lasted returns how long the window is open.
 func (c *costs) lasted(r Reading) time.Duration { return r.Time - c.begun.Time }
@@ -62,9 +55,6 @@ func (c *costs) measure(r Reading, usual float64) {
 // close notes that the probes of a window are detached.
 func (c *costs) close(r Reading) {
 	fixed := r.added() - c.closed.added() - c.within
-	if c.first {
-		fixed, c.first = fixed+fixed/2, false
-	}
 	c.fixes = last(append(c.fixes, fixed))
 	c.moves = last(append(c.moves, r.Time-c.ended))
 	c.closed, c.within = r, 0

@@ -27,7 +27,7 @@ type Windows struct {
 // error.
 type Meters struct {
 	Process func() (time.Duration, error) // processor time of the process
-	Keeper  func() (time.Duration, error) // processor time of the process that holds the probes
+	Moves   func() (time.Duration, error) // processor time for attaching and detaching probes
 	Hits    func() (time.Duration, error) // what hits of probes have cost the process
 }
 
@@ -69,7 +69,7 @@ func (w *Windows) read() budget.Reading {
 	for _, m := range []struct {
 		read func() (time.Duration, error)
 		to   *time.Duration
-	}{{w.meters.Hits, &r.Hits}, {w.meters.Process, &r.CPU}, {w.meters.Keeper, &r.Moves}} {
+	}{{w.meters.Hits, &r.Hits}, {w.meters.Process, &r.CPU}, {w.meters.Moves, &r.Moves}} {
 		if n, err := m.read(); err == nil {
 			*m.to = max(*m.to, n)
 		}

@@ -16,7 +16,7 @@ func TestWindows(t *testing.T) {
 		return used, nil
 	}
 	none := func() (time.Duration, error) { return 0, nil }
-	if err := g.Within(NewWindows(0.5, Meters{Process: tick, Keeper: none, Hits: func() (time.Duration, error) { return used * 9 / 10, nil }})); err != nil {
+	if err := g.Within(NewWindows(0.5, Meters{Process: tick, Moves: none, Hits: func() (time.Duration, error) { return used * 9 / 10, nil }})); err != nil {
 		t.Fatal(err)
 	}
 	var turns []Turn

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -40,17 +41,30 @@ func Run() {
 		return // the tracer has ended
 	}
 	h.takeOver(programs, files, err)
+	var began time.Duration
 	for {
 		var r request
 		if err := requests.Decode(&r); err != nil {
 			break // the tracer has closed the socket or has ended
 		}
-		if err := answers.Encode(h.do(&r)); err != nil {
+		if began == 0 {
+			began = cpuTime()
+		}
+		a := h.do(&r)
+		a.Used = cpuTime() - began
+		if err := answers.Encode(a); err != nil {
 			break
 		}
 	}
 	_ = h.detach() // nobody is left to report an error to
 	h.closing.Wait()
+}
+
+// cpuTime returns the CPU time of this process.
+func cpuTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) // cannot fail with these arguments
+	return time.Duration(ts.Nano())
 }
 
 // takeOver makes the received descriptors its own.

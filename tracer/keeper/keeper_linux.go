@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -69,10 +71,14 @@ type request struct {
 }
 
 // answer has a nil Err if everything was done.
-type answer struct{ Err *Error }
+type answer struct {
+	Err  *Error
+	Used time.Duration // CPU time of the child since its first request
+}
 
-// Keeper controls the child. Its methods must not be called concurrently, except Wake.
+// Keeper controls the child. Its methods must not be called concurrently, except Wake and Used.
 type Keeper struct {
+	used       atomic.Int64 // CPU time of the child for what it has answered, ns
 	pid, pidfd int
 	socket     *os.File
 	requests   *gob.Encoder
@@ -147,11 +153,16 @@ func (k *Keeper) ask(r *request) error {
 	if err := k.answers.Decode(&a); err != nil {
 		return ended(err)
 	}
+	k.used.Store(int64(a.Used))
 	if a.Err != nil {
 		return a.Err
 	}
 	return nil
 }
+
+// Used returns the CPU time that the child has used for the requests that have ended, and between
+// them. That for its own start is not part of it.
+func (k *Keeper) Used() time.Duration { return time.Duration(k.used.Load()) }
 
 // ended returns ErrEnded with the text of the connection's error. That error may be io.EOF, which
 // must not be taken for the end of a trace.

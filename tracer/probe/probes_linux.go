@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -171,6 +172,10 @@ func (p *Probes) Breakpoints(tid int) (*Breakpoints, error) {
 // Keeper returns the ID of the process that holds the allocators' probes, and a
 // descriptor that is readable when it has ended.
 func (p *Probes) Keeper() (pid, fd int) { return p.kept.keeper.PID(), p.kept.keeper.FD() }
+
+// MoveTime returns the CPU time for attaching and detaching the allocators' probes so far. It may be
+// called concurrently.
+func (p *Probes) MoveTime() time.Duration { return p.kept.keeper.Used() }
 
 // Wake resumes the process that holds the probes if a signal stopped it.
 func (p *Probes) Wake() { p.kept.keeper.Wake() }

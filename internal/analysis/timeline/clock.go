@@ -1,6 +1,10 @@
 package timeline
 
-import "math"
+import (
+	"math"
+
+	"rtrace-bpf/trace"
+)
 
 // Clock converts the times of records to nanoseconds since the first call,
 // which never go back.
@@ -85,3 +89,14 @@ func (c *Clock) FromFirst(t int64) int64 {
 // First returns the time of the first record that had one, on the trace's
 // clock.
 func (c *Clock) First() int64 { return c.start }
+
+// wallTime returns a time of the clock of a trace in nanoseconds since 1970; 0 if it is unknown.
+func wallTime(h *trace.Header, t int64) int64 {
+	switch {
+	case h.WallTime != 0:
+		return t - h.ClockTime + h.WallTime
+	case h.Clock == trace.ClockWall:
+		return t
+	}
+	return 0
+}

@@ -30,7 +30,7 @@ func (p *Point) Level(event uint64, time int64, now live.Amount) {
 }
 
 // Width returns the width of an interval.
-func (s *Series) Width() uint64 { return uint64(s.group()) << s.points.shift }
+func (s *Series) Width() uint64 { return uint64(s.group()) * s.points.width }
 
 // group returns how many of the stored points are joined to one that Points
 // returns.

@@ -21,9 +21,8 @@ func ExampleTimeline() {
 	}
 	fmt.Println("peak:", t.Totals().PeakBytes, "bytes after call", t.Totals().PeakBytesEvent)
 	// Output:
-	// calls 1 to 4: 10 to 40 bytes live
-	// calls 5 to 8: 50 to 80 bytes live
-	// calls 9 to 12: 40 to 70 bytes live
-	// calls 13 to 14: 20 to 30 bytes live
+	// calls 1 to 5: 10 to 50 bytes live
+	// calls 6 to 10: 60 to 80 bytes live
+	// calls 11 to 14: 20 to 50 bytes live
 	// peak: 80 bytes after call 8
 }

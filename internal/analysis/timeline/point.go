@@ -67,7 +67,8 @@ func (r *Range) merge(next Range) {
 // series is a sequence of points of equal width.
 type series struct {
 	points []Point
-	shift  uint // the width is 1<<shift
+	width  uint64 // a power of radix
+	radix  uint64 // how many points become one when there are too many
 	limit  int
 	now    int // the current point; axes do not go back
 }
@@ -75,20 +76,24 @@ type series struct {
 // newSeries makes room for at least twice the given number of points. The
 // points that remain after the last doubling can then be joined to any smaller
 // number.
-func newSeries(points int) series {
-	limit := 1 << bits.Len(uint(2*points-1))
-	return series{limit: limit, points: make([]Point, 0, limit)}
+func newSeries(points int) series { return seriesOf(1<<bits.Len(uint(2*points-1)), 2) }
+
+// newRoundSeries is the same with widths that are powers of ten.
+func newRoundSeries(points int) series { return seriesOf(10*points, 10) }
+
+func seriesOf(limit int, radix uint64) series {
+	return series{limit: limit, radix: radix, width: 1, points: make([]Point, 0, limit)}
 }
 
 // at returns the point whose interval contains x, or the current one if x lies
 // before it.
 func (s *series) at(x uint64) *Point {
-	for x>>s.shift >= uint64(s.limit) {
-		s.halve()
+	for x/s.width >= uint64(s.limit) {
+		s.widen()
 	}
-	n := int(x >> s.shift)
+	n := int(x / s.width)
 	for len(s.points) <= n {
-		s.points = append(s.points, Point{X: uint64(len(s.points)) << s.shift})
+		s.points = append(s.points, Point{X: uint64(len(s.points)) * s.width})
 	}
 	s.now = max(s.now, n)
 	return &s.points[s.now]
@@ -97,11 +102,11 @@ func (s *series) at(x uint64) *Point {
 // last returns the current point. There must be one.
 func (s *series) last() *Point { return &s.points[s.now] }
 
-// halve joins each two points.
-func (s *series) halve() {
-	s.shift++
-	s.now /= 2
-	s.points = join(s.points, 2)
+// widen joins neighbours.
+func (s *series) widen() {
+	s.width *= s.radix
+	s.now /= int(s.radix)
+	s.points = join(s.points, int(s.radix))
 }
 
 // join joins each n points, in place.
@@ -115,26 +120,4 @@ func join(points []Point, n int) []Point {
 		out = append(out, p)
 	}
 	return out
-}
-
-// Width returns the width of an interval, in events or nanoseconds.
-func (t *Timeline) Width() uint64 { return uint64(t.group()) << t.series.shift }
-
-// group returns how many of the stored points are joined to one that Points
-// returns.
-func (t *Timeline) group() int { return max(1, (len(t.series.points)+t.limit-1)/t.limit) }
-
-// Points returns the points so far, at most as many as Options asked for.
-func (t *Timeline) Points() []Point {
-	points := join(append([]Point(nil), t.series.points...), t.group())
-	for i := 1; i < len(points); i++ {
-		p, before := &points[i], &points[i-1]
-		p.Reserved = max(p.Reserved, before.Reserved)
-		if p.Events == 0 {
-			p.Bytes = Range{before.Bytes.Last, before.Bytes.Last, before.Bytes.Last}
-			p.Blocks = Range{before.Blocks.Last, before.Blocks.Last, before.Blocks.Last}
-			p.Time = int64(p.X)
-		}
-	}
-	return points
 }

@@ -21,8 +21,9 @@ type Axis uint8
 
 // The axes.
 const (
-	ByEvent Axis = iota // the number of the call, from 1
-	ByTime              // nanoseconds since the first call
+	ByEvent       Axis = iota // the number of the call, from 1
+	ByTime                    // nanoseconds since the first call
+	ByTimeIfKnown             // ByTime if the trace has times, else ByEvent
 )
 
 // Options configure a Timeline. The zero value follows memory by event.
@@ -43,12 +44,13 @@ type Options struct {
 // number of points, the blocks that are live at a time, and the threads and
 // functions if these are enabled.
 type Timeline struct {
-	axis    Axis
 	limit   int // points asked for
 	blocks  *blocks.Follower
 	lives   live.Values[life]
-	series  series
+	courses []course
+	now     []*Point // of the present call, one in each course
 	clock   Clock
+	header  trace.Header // only its times
 	total   Totals
 	threads *groups
 	callers *groups
@@ -64,7 +66,7 @@ func New(o Options) *Timeline {
 	if o.Resource == "" {
 		o.Resource = blocks.Memory
 	}
-	t := &Timeline{axis: o.Axis, limit: o.Points, blocks: blocks.New(o.Resource), series: newSeries(o.Points)}
+	t := &Timeline{limit: o.Points, blocks: blocks.New(o.Resource), courses: newCourses(o.Axis, o.Points)}
 	if o.Threads {
 		t.threads = newGroups(o.Framer)
 	}
@@ -80,7 +82,9 @@ func (t *Timeline) Add(r *trace.Record) {
 	case trace.KindCall:
 		t.call(r)
 	case trace.KindHeader:
-		t.clock.Day = r.Header.Clock == trace.ClockDay
+		h := &r.Header
+		t.clock.Day = h.Clock == trace.ClockDay
+		t.header = trace.Header{Clock: h.Clock, WallTime: h.WallTime, ClockTime: h.ClockTime}
 	case trace.KindHeapGrow:
 		t.grow(&r.HeapGrow)
 	case trace.KindExec:
@@ -97,7 +101,9 @@ func (t *Timeline) grow(g *trace.HeapGrow) {
 	}
 	t.total.Reserved.AddBlock(g.Size)
 	if t.blocks.Event() > 0 {
-		t.series.last().Reserved = t.total.Reserved.Bytes
+		for i := range t.courses {
+			t.courses[i].last().Reserved = t.total.Reserved.Bytes
+		}
 	}
 }
 
@@ -116,35 +122,33 @@ func (t *Timeline) call(r *trace.Record) {
 	now := t.clock.Elapsed(r.Time)
 	t.total.Events = event
 	t.total.Duration = max(t.total.Duration, now)
-	x := event - 1
-	if t.axis == ByTime {
-		x = uint64(now)
+	if t.total.Began == 0 && t.clock.Begun() {
+		t.total.Began = wallTime(&t.header, r.Time)
 	}
-	p := t.series.at(x)
-	if p.Events == 0 {
-		p.First, p.Time = event, now
+	t.now = t.now[:0]
+	for i := range t.courses {
+		t.now = append(t.now, t.courses[i].call(event, now))
 	}
-	p.Events++
-	p.Last = event
-
 	life := life{event: event, time: now}
 	if s.Ended {
 		old := *t.lives.At(s.Old.Value)
-		t.end(p, &s.Old, event, now)
+		t.end(&s.Old, event, now)
 		if r.Call.Op == trace.OpMove {
 			life.event, life.time = old.event, old.time // realloc does not restart it
 		}
 	}
 	if s.Begins {
-		t.begin(p, r, life, event, now)
+		t.begin(r, life, event, now)
 	}
-	t.level(p, event)
+	t.level(event)
 }
 
 // end counts a block that ended.
-func (t *Timeline) end(p *Point, e *live.Entry, event uint64, now int64) {
+func (t *Timeline) end(e *live.Entry, event uint64, now int64) {
 	l := t.lives.At(e.Value)
-	p.Freed.AddBlock(e.Size)
+	for _, p := range t.now {
+		p.Freed.AddBlock(e.Size)
+	}
 	t.total.Freed.AddBlock(e.Size)
 	count(&t.byAge, event-l.event, e.Size)
 	count(&t.byTime, uint64(max(0, now-l.time)), e.Size)
@@ -164,7 +168,7 @@ func (t *Timeline) leave(value, size, event uint64) {
 }
 
 // begin counts a block that began.
-func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now int64) {
+func (t *Timeline) begin(r *trace.Record, l life, event uint64, now int64) {
 	c := &r.Call
 	if t.threads != nil {
 		l.thread = t.threads.thread(r)
@@ -174,7 +178,7 @@ func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now in
 	}
 	old, replaced := t.blocks.Begin(c, t.lives.Add(l))
 	if replaced {
-		t.end(p, &old, event, now)
+		t.end(&old, event, now)
 	}
 	if t.threads != nil {
 		t.threads.join(l.thread, c.Size, event, &t.total)
@@ -182,16 +186,20 @@ func (t *Timeline) begin(p *Point, r *trace.Record, l life, event uint64, now in
 	if t.callers != nil {
 		t.callers.join(l.caller, c.Size, event, &t.total)
 	}
-	p.Allocated.AddBlock(c.Size)
+	for _, p := range t.now {
+		p.Allocated.AddBlock(c.Size)
+	}
 	t.total.Allocated.AddBlock(c.Size)
 	t.total.size(c.Size)
 }
 
 // level records the live amount after an event.
-func (t *Timeline) level(p *Point, event uint64) {
+func (t *Timeline) level(event uint64) {
 	n, bytes := t.blocks.Live()
-	p.Blocks.add(n, p.Events == 1)
-	p.Bytes.add(bytes, p.Events == 1)
-	p.Reserved = t.total.Reserved.Bytes
+	for _, p := range t.now {
+		p.Blocks.add(n, p.Events == 1)
+		p.Bytes.add(bytes, p.Events == 1)
+		p.Reserved = t.total.Reserved.Bytes
+	}
 	t.total.peak(n, bytes, event)
 }

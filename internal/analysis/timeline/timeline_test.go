@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,17 +143,60 @@ func TestAgainstModel(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		records := random(rng, 1+rng.IntN(700))
 		states := naive(records)
-		for _, axis := range []timeline.Axis{timeline.ByEvent, timeline.ByTime} {
+		for _, axis := range []timeline.Axis{timeline.ByEvent, timeline.ByTime, timeline.ByTimeIfKnown} {
 			o := timeline.Options{Axis: axis, Points: 1 + rng.IntN(100), Threads: true, Functions: true}
 			tl := timeline.New(o)
 			for _, r := range records {
 				tl.Add(r)
 			}
 			name := fmt.Sprintf("seed %d, axis %d, %d points, %d events", seed, axis, o.Points, len(states))
+			if axis == timeline.ByTimeIfKnown {
+				axis = timeline.ByEvent
+				if states[len(states)-1].time > 0 {
+					axis = timeline.ByTime
+				}
+				if o.Axis = tl.Axis(); o.Axis != axis {
+					t.Errorf("%s: the axis is %d, want %d", name, o.Axis, axis)
+				}
+			}
+			if width := fmt.Sprint(tl.Width()); strings.Trim(width[1:], "0") != "" || !strings.Contains("125", width[:1]) {
+				t.Errorf("%s: the width %s is not round", name, width)
+			}
 			comparePoints(t, name, tl, states, &o)
 			compareTotals(t, name, tl, states)
 			compareLifetimes(t, name, tl, states, axis)
 			compareGroups(t, name, tl, states)
+		}
+	}
+}
+
+// A trace without times is divided by events, and the first call has a time of day if the header
+// relates it to the clock.
+func TestTimesOfDay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		header trace.Header
+		time   int64
+		want   int64
+	}{
+		"no times":     {trace.Header{}, 0, 0},
+		"no wall time": {trace.Header{Clock: trace.ClockMonotonic}, 5000, 0},
+		"monotonic":    {trace.Header{Clock: trace.ClockMonotonic, WallTime: 1_000_000, ClockTime: 4000}, 5000, 1_001_000},
+		"wall":         {trace.Header{Clock: trace.ClockWall}, 1_001_000, 1_001_000},
+	} {
+		tl := timeline.New(timeline.Options{Axis: timeline.ByTimeIfKnown})
+		tl.Add(&trace.Record{Kind: trace.KindHeader, Header: tt.header})
+		for i := range int64(3) {
+			r := trace.Record{Kind: trace.KindCall, Call: trace.Call{Op: trace.OpAlloc, ID: uint64(i) + 1, Size: 1}}
+			if tt.time != 0 {
+				r.Time = tt.time + 10*i
+			}
+			tl.Add(&r)
+		}
+		if got := tl.Totals().Began; got != tt.want {
+			t.Errorf("%s: the first call was at %d, want %d", name, got, tt.want)
+		}
+		if byTime := tl.Axis() == timeline.ByTime; byTime != (tt.time != 0) || len(tl.Points()) == 0 {
+			t.Errorf("%s: by time: %v, %d points", name, byTime, len(tl.Points()))
 		}
 	}
 }

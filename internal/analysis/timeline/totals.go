@@ -12,6 +12,7 @@ import (
 // back.
 type Totals struct {
 	Events    uint64
+	Began     int64 // when the first call was made, in nanoseconds since 1970; 0 if unknown
 	Duration  int64 // nanoseconds between the first and the last call; 0 without a clock
 	Allocated live.Amount
 	Freed     live.Amount
@@ -75,7 +76,7 @@ func count(b *[bins]Bin, life, size uint64) { b[bits.Len64(life)].AddBlock(size)
 // as an end.
 func (t *Timeline) Lifetimes() []Bin {
 	from := &t.byAge
-	if t.axis == ByTime {
+	if t.Axis() == ByTime {
 		from = &t.byTime
 	}
 	all := *from

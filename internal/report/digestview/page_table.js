@@ -2,9 +2,12 @@
 
 const SHOWN = 25; // rows shown at first
 
+// kind returns the class of a column's cells.
+function kind(column) { return column.number ? 'number' : column.brief ? 'brief' : 'name'; }
+
 class Table {
   // A column has a title, value (the sort key), text if that is not the value, and
-  // number; without value it cannot be sorted by. rows are the arguments of value
+  // number, or brief if its texts are short; without value it cannot be sorted by. rows are the arguments of value
   // and text; rest is a row that is always last. expand returns the element that an
   // open row shows.
   constructor(host, {columns, rows, rest, expand, sort, caption, none}) {
@@ -35,7 +38,7 @@ class Table {
     const head = el('tr');
     for (const [i, c] of this.columns.entries()) {
       const button = el('button', {type: 'button', 'data-column': i, title: c.about, onclick: () => this.sortBy(c)}, c.title + (c === this.by ? (this.down ? ' ▾' : ' ▴') : ''));
-      head.append(el('th', {class: c.number ? 'number' : 'name', scope: 'col', 'aria-sort': c === this.by ? (this.down ? 'descending' : 'ascending') : undefined}, button));
+      head.append(el('th', {class: kind(c), scope: 'col', 'aria-sort': c === this.by ? (this.down ? 'descending' : 'ascending') : undefined}, button));
     }
     const body = el('tbody');
     const rows = this.sorted();
@@ -55,8 +58,8 @@ class Table {
     const tr = el('tr');
     for (const c of this.columns) {
       const text = c.text ? c.text(row) : String(c.value(row));
-      const td = el('td', {class: c.number ? 'number' : 'name'});
-      if (this.expand && !c.number && !last) {
+      const td = el('td', {class: kind(c)});
+      if (this.expand && kind(c) === 'name' && !last) {
         const button = el('button', {type: 'button', class: 'toggle', 'aria-expanded': this.open.has(row)}, text);
         button.addEventListener('click', () => this.toggle(row, tr, button));
         td.append(button);

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Count formats a number with a comma between groups of three digits.
@@ -45,6 +46,9 @@ func Short(n uint64) string {
 	}
 	return significant(v) + decimal[unit]
 }
+
+// Date returns a time in nanoseconds since 1970 as a date and a time of day, in UTC.
+func Date(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // Seconds formats nanoseconds with three significant digits and a unit.
 func Seconds(ns uint64) string {

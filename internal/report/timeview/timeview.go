@@ -72,6 +72,9 @@ func WriteSVG(w io.Writer, t *timeline.Timeline, o Options) error {
 	if o.Axis == timeline.ByTime {
 		along = chart.Axis{Max: uint64(total.Duration), Text: figure.Seconds}
 		unit, width = "time since the first call", figure.Seconds(t.Width())
+		if total.Began != 0 {
+			unit += " at " + figure.Date(total.Began)
+		}
 	}
 	along.Ticks = figure.Ticks(along.Max, 8)
 	s := columns(points, t.Width(), along.Max)

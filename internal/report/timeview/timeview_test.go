@@ -84,8 +84,8 @@ func TestWriteSVG(t *testing.T) {
 		axis timeline.Axis
 		want []string
 	}{
-		{timeline.ByEvent, []string{"events", "freed per 16 events", "10,000", "peak 5.59 MiB after event 5,001", "2 MiB"}},
-		{timeline.ByTime, []string{"time since the first call", "10 s", "16.8 ms"}},
+		{timeline.ByEvent, []string{"events", "freed per 20 events", "10,000", "peak 5.59 MiB after event 5,001", "2 MiB"}},
+		{timeline.ByTime, []string{"time since the first call", "10 s", "freed per 20 ms"}},
 	} {
 		tl := follow(10001, timeline.Options{Axis: tt.axis, Points: 700})
 		var out bytes.Buffer
