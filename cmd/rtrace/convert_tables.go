@@ -137,7 +137,9 @@ func (c *convert) addToTables(ctx context.Context, s cli.Streams, name string) (
 	if err != nil {
 		return err
 	}
-	in, err := c.input.open(ctx, s, "convert", []string{name})
+	input := c.input
+	input.windows = true
+	in, err := input.open(ctx, s, "convert", []string{name})
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,10 @@ func TestQueries(t *testing.T) {
 			t.Fatal(code, errOut)
 		}
 	}
+	windowed := twoSites(t)
+	if _, errOut, code := runRtrace("", "convert", "-f", "parquet", "--no-resolve", "--host", "windowed", "-o", filepath.Join(dir, "fleet.parquet"), windowed); code != cli.OK {
+		t.Fatal(code, errOut)
+	}
 	queries := pageBlocks(t, sqlBlock)
 	setup := queries["setup"]
 	delete(queries, "setup")
@@ -85,7 +89,10 @@ func TestQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := f.answers(t)
-	if len(queries) != 10 || len(wanted) != len(queries) {
+	for _, g := range rtraceJSON[topEstimates](t, "top", "--by", "line", windowed).Groups {
+		wanted["rates"] = append(wanted["rates"], []string{frameText(&g.Frames[0]), fmt.Sprint(g.Amount().Blocks), fmt.Sprint(g.Amount().Bytes)})
+	}
+	if len(queries) != 11 || len(wanted) != len(queries) {
 		t.Fatalf("%d queries, %d are compared", len(queries), len(wanted))
 	}
 	for name, want := range wanted {

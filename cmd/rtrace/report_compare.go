@@ -29,6 +29,14 @@ func (o *reportOptions) compare(ctx context.Context, s cli.Streams, args []strin
 	if sameFile(o.output, args[1]) {
 		return cli.Usagef("%s is both input and output", o.output)
 	}
+	o.in.windows = true
+	switch both, err := o.in.bothWindowed(ctx, s, "report", args); {
+	case err != nil:
+		return err
+	case both:
+		return o.compareEstimates(ctx, s, out, args)
+	}
+	o.in.windows = false
 	of := &diffOptions{}
 	of.key, of.names, of.in, of.resource = sites.ByStack, o.names, o.in, memoryType
 	r := &diffReport{options: of, byName: true, rows: make(map[string]*diffRow)}

@@ -46,10 +46,7 @@ type boxKey struct {
 
 // estimates writes the page of a trace that was recorded in windows.
 func (o *reportOptions) estimates(ctx context.Context, w io.Writer, in *input, file string, warn func(error)) error {
-	of := tallyFlags{}
-	of.key, of.names, of.in = sites.ByFunction, o.names, o.in
-	of.observeLate(ctx, o.resolver, in, file)
-	p := newEstimatedPage(in, o.resolver, of.grouping(o.resolver))
+	p := o.estimatedPage(ctx, in, file, o.resolver)
 	err := in.outcome(p.read(o.resolver, warn))
 	if !isIncomplete(err) {
 		return err
@@ -60,6 +57,14 @@ func (o *reportOptions) estimates(ctx context.Context, w io.Writer, in *input, f
 		return e
 	}
 	return err
+}
+
+// estimatedPage returns the sums of a trace before it is read.
+func (o *reportOptions) estimatedPage(ctx context.Context, in *input, file string, r *resolve.Resolver) *estimatedPage {
+	of := tallyFlags{}
+	of.key, of.names, of.in = sites.ByFunction, o.names, o.in
+	of.observeLate(ctx, r, in, file)
+	return newEstimatedPage(in, r, of.grouping(r))
 }
 
 func newEstimatedPage(in *input, r *resolve.Resolver, grouping sites.Options) *estimatedPage {

@@ -40,7 +40,7 @@ func reportCommand() command {
 				"grows; a flame graph; and the traces, with what is missing from them. You can choose a host and a service. The figures are those of rtrace leaks and rtrace top over the same traces. To add up two traces, " +
 				"give --sum or a directory. Memory is the only resource on this page, and rtrace reads each trace twice.\n\n" +
 				"For a trace of rtrace-bpf record --budget, the page shows estimates, each with its error: allocations per second by call site, a flame graph of " +
-				"them, and when the windows were. Live blocks and leaks are not known then.\n\n" +
+				"them, and when the windows were. Live blocks and leaks are not known then. For two such traces, it shows what they allocate per second, and the differences.\n\n" +
 				"The page has at most about 5 MB: stacks and names beyond that are added up as (other). Memory use grows with the number of live blocks and distinct " +
 				"stacks, per thread and size.",
 			Lists: []cli.List{filterList, countList},

@@ -198,3 +198,35 @@ func TestTopOfWindows(t *testing.T) {
 		}
 	}
 }
+
+// The page of two traces has the rates of both, and their differences. It is of traces of the same kind.
+func TestReportOfTwoWindowed(t *testing.T) {
+	before, after := windowedTrace(t), twoSites(t)
+	code, page, stderr := try(cli.Streams{}, "report", before, after)
+	if code != cli.OK || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	type of struct {
+		Name, Parent  int
+		Before, After [2]float64
+		Change        [2]int
+		Text          [6]string
+	}
+	var p struct {
+		Texts        []string
+		Sites, Boxes []of
+	}
+	parseData(t, page, &p)
+	// Six seconds with 1,400 blocks of 10 bytes; after, by parse, and load has 600 of 30 bytes.
+	load := slices.IndexFunc(p.Sites, func(x of) bool { return p.Texts[x.Name] == "load" })
+	if load < 0 || p.Sites[load].Before != [2]float64{} || p.Sites[load].After != [2]float64{100, 3000} || !strings.HasPrefix(p.Sites[load].Text[1], "100 (") {
+		t.Errorf("load: %+v of %+v", load, p.Sites)
+	}
+	if got := p.Boxes[0]; got.Before[1] != 14000.0/6 || got.After[1] != 32000.0/6 {
+		t.Errorf("all: %+v", got)
+	}
+	whole := versionTrace(t, "whole.jsonl", 1, 0x1000, map[string][2]int{"cache": {10, 100}})
+	if code, _, stderr := try(cli.Streams{}, "report", before, whole); code != cli.Usage || !strings.Contains(stderr, "--budget") {
+		t.Errorf("of different kinds: exit code %d, %s", code, stderr)
+	}
+}

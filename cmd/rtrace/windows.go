@@ -23,7 +23,7 @@ func (w *wholeReader) ReadRecord(r *trace.Record) error {
 	err := w.from.ReadRecord(r)
 	if err == nil && r.Kind == trace.KindWindow {
 		return cli.WithHint(fmt.Errorf("the trace was recorded with --budget, and rtrace %s needs every call", w.command),
-			"rtrace info, top and report and the profiles pprof, folded and speedscope have estimates; rtrace-bpf -e growth records what grows")
+			"rtrace info, top and report, the profiles pprof, folded and speedscope, and tables (parquet) have estimates, and rtrace report BEFORE AFTER compares those of two traces; rtrace-bpf -e growth records what grows")
 	}
 	return err
 }

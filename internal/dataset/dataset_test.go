@@ -66,7 +66,7 @@ func story() []*trace.Record {
 		at(6, 7, trace.Record{Kind: trace.KindLost, Lost: trace.Lost{Count: 1, Reason: trace.LostPaused, Since: 1000 + 5.5e6}}),
 		call(7, trace.OpFree, 7, 0x30, 0, 0),
 		at(8, 7, trace.Record{Kind: trace.KindLost, Lost: trace.Lost{Count: 9, Reason: "ring full"}}),
-		at(8, 7, trace.Record{Kind: trace.KindWindow, Window: trace.Window{Weight: 5}}),
+		at(8, 7, trace.Record{Kind: trace.KindCost, Cost: trace.Cost{Used: 5}}),
 		at(9, 7, trace.Record{Kind: trace.KindCall, Call: trace.Call{Seq: 8, Op: trace.OpAlloc, Function: "open", Resource: 2, ID: 3, Args: []trace.Arg{{Name: "path", Value: `a"b`}}}}),
 		call(10, trace.OpAlloc, 9, 0x50, 0, 600, 0x1400), // live
 		at(11, 8, trace.Record{Kind: trace.KindCall, Call: trace.Call{Seq: 10, Op: trace.OpAlloc, Function: "malloc", Resource: 1, ID: 0x60, Size: 700}}),

@@ -16,5 +16,5 @@ const Schema = 1
 // Tables lists the tables. The last one makes a trace complete: its row appears after all
 // others.
 func Tables() []string {
-	return []string{"calls", "blocks", "sites", "stacks", "frames", "resources", "mappings", "losses", "records", "traces"}
+	return []string{"calls", "blocks", "sites", "stacks", "frames", "resources", "mappings", "losses", "records", "windows", "estimates", "traces"}
 }

@@ -7,7 +7,11 @@ import "errors"
 func (w *Writer) Finish(complete bool) error {
 	w.blocks.finish()
 	state := w.engine.State()
-	w.sums(state)
+	if w.estimates.Any() {
+		w.windows()
+	} else {
+		w.sums(state)
+	}
 	w.naming.write(w.source.ID, w.namer, w.tables.stacks, w.tables.frames)
 	w.trace(state, complete)
 	if err := w.end(); err != nil {
@@ -27,6 +31,6 @@ func (w *Writer) end() error {
 	t := &w.tables
 	return errors.Join(
 		t.calls.finish(), w.blocks.out.finish(), t.sites.finish(), t.stacks.finish(), t.frames.finish(),
-		t.resources.finish(), t.mappings.finish(), t.losses.finish(), t.records.finish(), t.traces.finish(),
+		t.resources.finish(), t.mappings.finish(), t.losses.finish(), t.records.finish(), t.windows.finish(), t.estimates.finish(), t.traces.finish(),
 	)
 }

@@ -21,7 +21,8 @@ const (
 var rowTypes = map[string]reflect.Type{
 	"calls": reflect.TypeFor[Call](), "blocks": reflect.TypeFor[Block](), "sites": reflect.TypeFor[Site](),
 	"stacks": reflect.TypeFor[Stack](), "frames": reflect.TypeFor[Frame](), "resources": reflect.TypeFor[Resource](),
-	"mappings": reflect.TypeFor[Mapping](), "losses": reflect.TypeFor[Loss](), "records": reflect.TypeFor[Entry](), "traces": reflect.TypeFor[Trace](),
+	"mappings": reflect.TypeFor[Mapping](), "losses": reflect.TypeFor[Loss](), "records": reflect.TypeFor[Entry](),
+	"windows": reflect.TypeFor[Window](), "estimates": reflect.TypeFor[Estimate](), "traces": reflect.TypeFor[Trace](),
 }
 
 // columnType returns the type of a column as SQL names it.

@@ -20,6 +20,8 @@ type Call struct {
 	Context    int64  `parquet:"context,optional,dict" doc:"mask of contexts"`
 	Index      int64  `parquet:"index,optional" doc:"number of the block in MTRC"`
 	Args       string `parquet:"args,optional" doc:"traced arguments as a JSON array of {\"name\",\"value\"}"`
+	Window     int64  `parquet:"window_number,optional,dict" doc:"windows.number, in a trace that was recorded with --budget; NULL in others"`
+	Weight     *int64 `parquet:"weight,optional,dict" doc:"times windows.factor, it is how many calls the call stands for; NULL without windows"`
 }
 
 // Block is a row of the table blocks.
@@ -167,6 +169,32 @@ type Resource struct {
 	ReplacedBytes   int64  `parquet:"replaced_bytes" unit:"bytes" doc:"of these"`
 }
 
+// Window is a row of the table windows: a time in which calls were recorded.
+type Window struct {
+	Trace   string  `parquet:"trace,dict" doc:"the trace; key with number" key:"yes"`
+	Number  int64   `parquet:"number" doc:"number of the window in the trace, from 1 on" key:"yes"`
+	Since   *int64  `parquet:"since,optional" unit:"ns" doc:"when it opened, since the first call; negative before it"`
+	Open    *int64  `parquet:"open,optional" unit:"ns" doc:"how long it was open; NULL if the trace ends in it"`
+	Stretch int64   `parquet:"stretch" unit:"ns" doc:"the time that it stands for"`
+	Used    int64   `parquet:"used" unit:"ns" doc:"processor time of the process in it"`
+	Added   int64   `parquet:"added" unit:"ns" doc:"of it, what probes took"`
+	Factor  float64 `parquet:"factor" doc:"times calls.weight, it is how many calls a call stands for; 0 if the trace ends in the window, so that it is not known"`
+}
+
+// Estimate is a row of the table estimates: the allocations of memory from a stack, of a trace that
+// was recorded in windows.
+type Estimate struct {
+	Trace      string  `parquet:"trace,dict" doc:"the trace; key with stack" key:"yes"`
+	Stack      int64   `parquet:"stack,optional" doc:"stacks.stack; NULL for calls without a stack and a caller" key:"yes"`
+	Blocks     float64 `parquet:"blocks" unit:"blocks" doc:"estimate of all allocations"`
+	BlocksLow  float64 `parquet:"blocks_low" unit:"blocks" doc:"lower bound of the interval of 95 %"`
+	BlocksHigh float64 `parquet:"blocks_high" unit:"blocks" doc:"upper bound"`
+	Bytes      float64 `parquet:"bytes" unit:"bytes" doc:"estimate of all allocated bytes"`
+	BytesLow   float64 `parquet:"bytes_low" unit:"bytes" doc:"lower bound"`
+	BytesHigh  float64 `parquet:"bytes_high" unit:"bytes" doc:"upper bound"`
+	AtLeast    bool    `parquet:"at_least" doc:"only the lower bounds are known"`
+}
+
 // Trace is the row of a trace in the table traces.
 type Trace struct {
 	Trace        string `parquet:"trace" doc:"first 16 hexadecimal digits of the SHA-256 of the file" key:"yes"`
@@ -192,4 +220,5 @@ type Trace struct {
 	RSSStart     *int64 `parquet:"rss_start,optional" unit:"bytes" doc:"resident memory at the start of the recording, if known"`
 	RSSEnd       *int64 `parquet:"rss_end,optional" unit:"bytes" doc:"resident memory at its end"`
 	NamesOfFiles bool   `parquet:"names_of_files" doc:"functions were also named from files of the machine that converted the trace"`
+	Windows      int64  `parquet:"windows,optional" doc:"number of windows in which it was recorded (--budget); NULL if every call was recorded"`
 }

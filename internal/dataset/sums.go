@@ -88,7 +88,7 @@ func (w *Writer) trace(state *aggregate.State, complete bool) {
 			row.GapTime += l.Missing
 		}
 	}
-	row.LostEvents = w.lost
+	row.LostEvents, row.Windows = w.lost, int64(w.estimates.Number())
 	if g := state.Growth; g != nil {
 		row.RSSStart, row.RSSEnd = t.number(int64(g.Start)), t.number(int64(g.End))
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	batchRows    = 1 << 11
-	maxPointers  = 4       // in a row
+	maxPointers  = 5       // in a row
 	rowsPerGroup = 1 << 19 // a group is in memory, compressed, until it is written
 )
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rtrace-bpf/internal/analysis/aggregate"
+	"rtrace-bpf/internal/analysis/estimate"
 	"rtrace-bpf/internal/analysis/sites"
 	"rtrace-bpf/internal/jsonrecord"
 	"rtrace-bpf/trace"
@@ -35,8 +36,9 @@ type Writer struct {
 	cpus      map[int32]*int32
 	json      []byte
 
-	blocks blocks
-	tables tables
+	blocks    blocks
+	estimates estimate.Groups // by number of the stack
+	tables    tables
 }
 
 // current is what is known of the current call.
@@ -57,6 +59,8 @@ type tables struct {
 	mappings  *table[Mapping]
 	losses    *table[Loss]
 	records   *table[Entry]
+	windows   *table[Window]
+	estimates *table[Estimate]
 	traces    *table[Trace]
 }
 
@@ -78,6 +82,7 @@ func New(dir string, s Source, namer Namer) (*Writer, error) {
 		stacks: newTable[Stack](out("stacks"), "stacks", id), frames: newTable[Frame](out("frames"), "frames", id),
 		resources: newTable[Resource](out("resources"), "resources", id), mappings: newTable[Mapping](out("mappings"), "mappings", id),
 		losses: newTable[Loss](out("losses"), "losses", id), records: newTable[Entry](out("records"), "records", id),
+		windows: newTable[Window](out("windows"), "windows", id), estimates: newTable[Estimate](out("estimates"), "estimates", id),
 		traces: newTable[Trace](out("traces"), "traces", id),
 	}
 	w.blocks = blocks{w: w, engine: w.engine, out: newTable[Block](out("blocks"), "blocks", id)}
@@ -98,10 +103,13 @@ func (w *Writer) Add(r *trace.Record) error {
 	}
 	if r.Kind == trace.KindCall {
 		w.addCall(r)
-		w.engine.Add(r)
+		if !w.estimates.Any() { // windows miss frees: what is live is not known
+			w.engine.Add(r)
+		}
 		return nil
 	}
 	w.observe(r)
+	w.estimates.Record(r)
 	w.engine.Add(r)
 	return w.entry(r)
 }
@@ -164,6 +172,12 @@ func (w *Writer) addCall(r *trace.Record) {
 	}
 	if len(c.Args) > 0 {
 		row.Args = argsText(c.Args)
+	}
+	if w.estimates.Any() {
+		row.Window, row.Weight = int64(w.estimates.Number()), t.number(int64(w.estimates.Weight()))
+		if (c.Op == trace.OpAlloc || c.Op == trace.OpMove) && row.Resource == aggregate.Memory {
+			w.estimates.Add(int(row.Stack), c.Size)
+		}
 	}
 }
 

@@ -61,6 +61,9 @@ func (g *Groups) AddToAll(groups []int, size uint64) {
 	}
 }
 
+// Len returns the number of groups, including those below the highest one that have nothing.
+func (g *Groups) Len() int { return len(g.group) }
+
 // Of returns the allocations of a group.
 func (g *Groups) Of(group int) Allocated { return g.group[group].estimate(&g.Windows) }
 

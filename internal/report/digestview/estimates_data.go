@@ -54,14 +54,19 @@ func rateColumns(rates []estimate.Rate) []rateData {
 
 // estimatedData is a call site or a box.
 type estimatedData struct {
-	Name    int        `json:"name"`             // in Texts
-	Parent  int        `json:"parent,omitempty"` // of a box
-	Short   int        `json:"short,omitempty"`  // the name as a box shows it if that is shorter
-	Module  int        `json:"module,omitempty"`
-	Inlined bool       `json:"inlined,omitempty"`
-	Values  [2]float64 `json:"values"` // blocks and bytes
+	boxNames
+	Values [2]float64 `json:"values"` // blocks and bytes
 	// Text has them with their errors, and then both per second.
 	Text [4]string `json:"text"`
+}
+
+// boxNames are the names of a call site or a box: numbers of Texts.
+type boxNames struct {
+	Name    int  `json:"name"`
+	Parent  int  `json:"parent,omitempty"` // the number of a box
+	Short   int  `json:"short,omitempty"`  // the name as a box shows it if that is shorter
+	Module  int  `json:"module,omitempty"`
+	Inlined bool `json:"inlined,omitempty"`
 }
 
 func estimatedText(a *estimate.Allocated, length int64) [4]string {
@@ -76,47 +81,55 @@ func buildEstimates(e *Estimates) *estimatesPage {
 	for i := range kept {
 		s := &kept[i]
 		p.Sites = append(p.Sites, estimatedData{
-			Name: b.text(sites.Printable(s.Text)), Values: [2]float64{s.Blocks.Value, s.Bytes.Value}, Text: estimatedText(&s.Allocated, e.Length),
+			boxNames: boxNames{Name: b.text(sites.Printable(s.Text))}, Values: [2]float64{s.Blocks.Value, s.Bytes.Value}, Text: estimatedText(&s.Allocated, e.Length),
 		})
 	}
 	p.Left = len(e.Sites) - len(kept)
-	p.Boxes, p.Cut = b.estimatedBoxes(e)
-	p.Texts = b.Texts
-	return p
-}
-
-// estimatedBoxes returns the boxes with the largest shares of the blocks or bytes. A box has at least
-// what those below it have, so the parent of each box is among them, and before it.
-func (b *builder) estimatedBoxes(e *Estimates) (kept []estimatedData, cut int) {
 	share := func(i int) float64 {
 		x := &e.Boxes[i]
 		return max(x.Blocks.Value/max(1, e.Total.Blocks.Value), x.Bytes.Value/max(1, e.Total.Bytes.Value))
 	}
-	order := make([]int, len(e.Boxes))
+	p.Cut = b.largestBoxes(len(e.Boxes), share, func(i int) (int, *sites.Frame) { return e.Boxes[i].Parent, &e.Boxes[i].Frame }, func(i int, names boxNames) {
+		x := &e.Boxes[i].Allocated
+		p.Boxes = append(p.Boxes, estimatedData{names, [2]float64{x.Blocks.Value, x.Bytes.Value}, estimatedText(x, e.Length)})
+	})
+	p.Texts = b.Texts
+	return p
+}
+
+// largestBoxes calls keep for the boxes with the largest shares, and returns how many are left out. A
+// box has at least what those below it have, so the parent of each box is kept, before it.
+func (b *builder) largestBoxes(boxes int, share func(int) float64, frame func(int) (parent int, of *sites.Frame), keep func(int, boxNames)) (cut int) {
+	order := make([]int, boxes)
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(share(y), share(x)), cmp.Compare(x, y)) })
 	number := make(map[int]int)
 	for _, i := range order {
-		x := &e.Boxes[i]
-		parent, drawn := number[x.Parent]
-		if i > 0 && (!drawn || len(kept) == maxBoxes || b.left < frameText) {
+		of, f := frame(i)
+		parent, known := number[of]
+		if i > 0 && (!known || len(number) == maxBoxes || b.left < frameText) {
 			cut++
 			continue
 		}
-		number[i] = len(kept)
-		d := estimatedData{
-			Parent: parent, Inlined: x.Frame.Inlined, Values: [2]float64{x.Blocks.Value, x.Bytes.Value}, Text: estimatedText(&x.Allocated, e.Length),
-		}
+		number[i] = len(number)
+		names := boxNames{}
 		if i > 0 {
-			label := sites.Printable(x.Frame.Label())
-			d.Name, d.Module = b.text(label), b.text(sites.Printable(x.Frame.Module))
-			if short := shortname.Of(label); short != label {
-				d.Short = b.text(short)
-			}
+			names = b.names(f)
 		}
-		kept = append(kept, d)
+		names.Parent = parent
+		keep(i, names)
 	}
-	return kept, cut
+	return cut
+}
+
+// names returns the names of the box of a frame.
+func (b *builder) names(f *sites.Frame) (n boxNames) {
+	label := sites.Printable(f.Label())
+	n.Name, n.Module, n.Inlined = b.text(label), b.text(sites.Printable(f.Module)), f.Inlined
+	if short := shortname.Of(label); short != label {
+		n.Short = b.text(short)
+	}
+	return n
 }
