@@ -81,7 +81,11 @@ func (b *blockFlags) examineAllocations(ctx context.Context, s cli.Streams, comm
 	add func(*trace.Record), show func() error,
 ) error {
 	read := func(in *input) error {
-		return b.allocations(in, b.resolver(), warner(s.Err, command), add)
+		resolver, err := b.resolver()
+		if err != nil {
+			return err
+		}
+		return b.allocations(in, resolver, warner(s.Err, command), add)
 	}
 	return b.in.examine(ctx, s, command, args, read, func(*input) error { return show() })
 }

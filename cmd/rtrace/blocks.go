@@ -40,7 +40,7 @@ func wantedType(wanted string, declared []string) string {
 type blockFlags struct {
 	in        inputFlags
 	resource  string
-	resolve   bool
+	source    nameFlags // only where names come from
 	mangled   bool
 	addresses bool
 	liveOnly  bool // use only allocations whose blocks are still live at the end
@@ -48,7 +48,7 @@ type blockFlags struct {
 }
 
 func (b *blockFlags) addNames(f *pflag.FlagSet) {
-	f.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+	b.source.addSource(f)
 	f.BoolVarP(&b.addresses, "addresses", "a", false, "distinguish places within a function by address")
 	f.BoolVar(&b.mangled, "no-demangle", false, "print mangled names of callers")
 }
@@ -68,14 +68,13 @@ func (b *blockFlags) framer(r *resolve.Resolver) sites.Framer {
 	return n.framer(r)
 }
 
-// resolver returns a resolver that opens files if names were requested. Otherwise it uses
+// resolver returns a resolver that opens files, unless --no-resolve is given. Then it uses
 // only the modules in the trace itself.
-func (b *blockFlags) resolver() *resolve.Resolver {
-	if b.resolve {
-		return resolve.New((&symbolFlags{}).local(nil))
+func (b *blockFlags) resolver() (*resolve.Resolver, error) {
+	if err := b.source.check(); err != nil {
+		return nil, err
 	}
-	r, _ := (&nameFlags{none: true}).open(context.Background(), nil) // without names there is no error
-	return r
+	return b.source.open(context.Background(), nil) // it asks no servers
 }
 
 // callReader passes on the records of a trace. Of the calls, it passes on only those of one

@@ -55,7 +55,7 @@ func calltreeCommand() command {
 			o.addNodes(f.group("Which nodes"))
 			f.Hidden().Float64Var(&o.graph.OwnLimit, "own-alloc-emph-limit", 1.2, "")
 			in := f.group("Input")
-			in.BoolVarP(&o.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files; names in the trace are kept")
+			o.blocks.source.addSource(in)
 			in.BoolVar(&o.blocks.mangled, "no-demangle", false, "print mangled names of callers")
 			o.blocks.in.add(in)
 			return o.run
@@ -191,7 +191,7 @@ func (o *calltreeOptions) run(ctx context.Context, s cli.Streams, args []string)
 		if !o.middles {
 			tree.TrimMiddles()
 		}
-		o.graph.About = about.label(o.blocks.liveOnly, o.blocks.resolve)
+		o.graph.About = about.label(o.blocks.liveOnly, o.blocks.source.any)
 		return o.draw(ctx, out, tree)
 	}))
 }
@@ -218,7 +218,10 @@ func (o *calltreeOptions) draw(ctx context.Context, out io.Writer, tree *calltre
 
 // read reads the trace. Its result is complete even with an error.
 func (o *calltreeOptions) read(src trace.Reader, warn func(error)) (*calltree.Builder, error) {
-	resolver := o.blocks.resolver()
+	resolver, err := o.blocks.resolver()
+	if err != nil {
+		return nil, err
+	}
 	framer := o.blocks.framer(resolver)
 	o.tree.Name, o.tree.Source = framer.Name, framer.Source
 	builder := calltree.NewBuilder(o.tree)

@@ -76,6 +76,8 @@ type profileFlags struct {
 	flags  *pflag.FlagSet
 
 	shown stacks.Value
+
+	resolver *resolve.Resolver // of the trace that was read
 }
 
 var profileLabels = []string{pprof.LabelThread, pprof.LabelFunction}
@@ -155,7 +157,11 @@ func (p *profileFlags) convert(ctx context.Context, s cli.Streams, format *profi
 		if err != nil {
 			return err
 		}
-		return sink.finish(&about, shown)
+		err = sink.finish(&about, shown)
+		if err == nil {
+			p.names.hint(s.Err, p.resolver)
+		}
+		return err
 	})
 }
 
@@ -186,6 +192,7 @@ func (p *profileFlags) read(
 	if err != nil {
 		return stacks.Profile{}, err
 	}
+	p.resolver = resolver
 	defer func() { _ = resolver.Save() }() // without a cache, the next run is only slower
 	head := &headReader{src: &introducer{in, resolver}}
 	calls := newCallReader(head, p.resource)

@@ -82,6 +82,7 @@ func (o *diffOptions) run(ctx context.Context, s cli.Streams, args []string) err
 	if e := r.write(s.Out); e != nil {
 		return e
 	}
+	r.hints.print(s.Err)
 	return err
 }
 
@@ -116,6 +117,7 @@ func (r *diffReport) read(ctx context.Context, s cli.Streams, command string, ar
 	}
 	return o.in.examine(ctx, s, command, args, read, func(*input) error {
 		add(t)
+		r.hints.add(&o.names, t.resolver)
 		return nil
 	})
 }

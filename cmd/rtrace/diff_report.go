@@ -24,6 +24,7 @@ type diffReport struct {
 	moments bool           // both moments are of one trace
 	byName  bool           // lines do not count, so that traces of two versions of a program match
 	running bool           // a recording freed earlier blocks: the process was running
+	hints   hints
 }
 
 // diffRow is a group, or all groups, before and after.

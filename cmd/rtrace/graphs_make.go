@@ -90,8 +90,10 @@ func (g *graphs) survey() error {
 	if err != nil {
 		return err
 	}
-	g.blocks.resolve = true
-	g.resolver = g.blocks.resolver()
+	g.blocks.source.any = true
+	if g.resolver, err = g.blocks.resolver(); err != nil {
+		return err
+	}
 	for _, m := range g.mappings {
 		g.resolver.Observe(m)
 	}

@@ -132,7 +132,10 @@ func (o *heapmapOptions) run(ctx context.Context, s cli.Streams, args []string) 
 	if err != nil {
 		return err
 	}
-	resolver := o.blocks.resolver()
+	resolver, err := o.blocks.resolver()
+	if err != nil {
+		return err
+	}
 	m := heapmap.New(heapmap.Options{At: event, Framer: o.blocks.framer(resolver)})
 	var curve *timeline.Timeline // of a page
 	if o.format == "html" {

@@ -124,14 +124,17 @@ func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Prof
 	calls := newCallReader(in, o.resource)
 	calls.original = true
 	defer calls.warn(warn)
-	resolver := o.resolver()
+	resolver, err := o.resolver()
+	if err != nil {
+		return nil, err
+	}
 	framer := o.framer(resolver)
 	framer.Wrappers = wrapper.Operators // as in mpatrol's mprof
 	p := profile.New(profile.Options{Bounds: o.classes, Bins: o.bins, Framer: framer})
 	// With names, each call gets those of its moment, because mappings change. A mapping
 	// that is not known then may come at the end.
 	var src trace.Reader = calls
-	if o.resolve {
+	if o.source.wanted() {
 		src = resolve.NewReader(calls, resolver)
 	}
 	var rec trace.Record
@@ -142,7 +145,7 @@ func (o *mprofOptions) profile(in trace.Reader, warn func(error)) (*profile.Prof
 			}
 			return p, err
 		}
-		if !o.resolve {
+		if !o.source.wanted() {
 			resolver.Observe(&rec)
 		}
 		p.Add(&rec)

@@ -34,14 +34,19 @@ type nameFlags struct {
 var errNoNames = errors.New("no names were requested")
 
 func (n *nameFlags) add(f *pflag.FlagSet) {
-	n.flags = f
-	f.BoolVar(&n.none, "no-resolve", false, "use only names that are in the trace")
-	f.BoolVarP(&n.any, "resolve", "r", false, "also name functions from files that the trace does not identify by build ID, and from /tmp/perf-PID.map (default: only from files that are certain to be the traced ones)")
+	n.addSource(f)
 	f.BoolVar(&n.lines, "lines", true, "show source lines and inlined functions, from debugging information")
 	f.BoolVar(&n.mangled, "no-demangle", false, "print mangled names of callers")
 	f.StringArrayVar(&n.skip, "skip", nil, "leave out frames at the beginning of a stack whose function or file matches the regular expression `REGEX`; may be repeated")
 	f.BoolVar(&n.wrappers, "show-wrappers", false, "begin stacks with the function that called the allocator, also if it is one of the known wrappers such as operator new or xmalloc")
 	n.symbols.addPlaces(f, "")
+}
+
+// addSource adds only the flags that select where names come from.
+func (n *nameFlags) addSource(f *pflag.FlagSet) {
+	n.flags = f
+	f.BoolVar(&n.none, "no-resolve", false, "use only names that are in the trace")
+	f.BoolVarP(&n.any, "resolve", "r", false, "also name functions from files that the trace does not identify by build ID, and from /tmp/perf-PID.map (default: only from files that are certain to be the traced ones)")
 }
 
 // wanted reports whether names from files are requested.

@@ -40,6 +40,7 @@ func (o *reportOptions) compare(ctx context.Context, s cli.Streams, args []strin
 	if e := errors.Join(digestview.WriteComparison(w, r.comparison(args)), w.Flush()); e != nil {
 		return e
 	}
+	r.hints.print(s.Err)
 	return err
 }
 

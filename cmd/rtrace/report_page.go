@@ -118,10 +118,15 @@ func (o *reportOptions) run(ctx context.Context, s cli.Streams, args []string) (
 	}
 	defer func() { _ = o.resolver.Save() }() // without a cache, the next run is only slower
 	if in.windowed() {
-		return o.estimates(ctx, out, in, file, warn)
+		err = o.estimates(ctx, out, in, file, warn)
+	} else {
+		everyCall(in.Trace, "report") // the page has exact figures
+		err = o.exact(out, in)
 	}
-	everyCall(in.Trace, "report") // the page has exact figures
-	return o.exact(out, in)
+	if isIncomplete(err) {
+		o.names.hint(s.Err, o.resolver)
+	}
+	return err
 }
 
 // exact writes the page of a trace that has every call.

@@ -33,7 +33,7 @@ func sortCommand() command {
 			b := blockFlags{liveOnly: true}
 			b.addAnyResource(f.group("Which allocations"))
 			in := f.group("Input")
-			in.BoolVarP(&b.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+			b.source.addSource(in)
 			b.in.add(in)
 			return func(ctx context.Context, s cli.Streams, args []string) error {
 				blocks, lines := 10, 0

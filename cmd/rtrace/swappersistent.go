@@ -98,7 +98,10 @@ func (o *persistentOptions) list(in trace.Reader, warn func(error)) (err error) 
 		source, ordinal, leaked = all, func() uint64 { return all.ordinal }, func() bool { return all.leaked }
 	}
 	o.first = calls.stats.first
-	resolver := o.resolver()
+	resolver, err := o.resolver()
+	if err != nil {
+		return err
+	}
 	for _, m := range calls.stats.mappings { // some mappings come late in a trace
 		resolver.Observe(m)
 	}

@@ -33,7 +33,7 @@ func (o *swapFlags) addWindow(f *pflag.FlagSet) {
 }
 
 func (o *swapFlags) addNames(f *pflag.FlagSet) {
-	f.BoolVarP(&o.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+	o.source.addSource(f)
 	f.BoolVar(&o.mangled, "no-demangle", false, "print mangled names of callers")
 }
 

@@ -136,7 +136,10 @@ func (o *timelineOptions) run(ctx context.Context, s cli.Streams, args []string)
 	if err := o.check(); err != nil {
 		return err
 	}
-	resolver := o.blocks.resolver()
+	resolver, err := o.blocks.resolver()
+	if err != nil {
+		return err
+	}
 	var t *timeline.Timeline
 	var types []string        // of the trace's resources
 	var early []*trace.Record // before the first call

@@ -42,7 +42,7 @@ func (v *viewFlags) addOutput(f *pflag.FlagSet, formats string, words ...string)
 // addWhat adds the flags that select the process and its names.
 func (v *viewFlags) addWhat(f *pflag.FlagSet) {
 	v.process.add(f)
-	f.BoolVarP(&v.blocks.resolve, "resolve", "r", false, "name the functions of stacks, from the mapped files")
+	v.blocks.source.addSource(f)
 }
 
 // suffix returns the suffix of the output's name, in lower case and without the dot.

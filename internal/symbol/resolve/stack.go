@@ -62,12 +62,24 @@ func (p *Process) Offset(addr uint64) (name string, bytes uint64, ok bool) {
 // if no function is known.
 func (p *Process) Frames(dst []lines.Frame, addr uint64) []lines.Frame {
 	m, f, at := p.locate(addr - 1)
-	if m == nil || f == nil {
+	n := len(dst)
+	switch {
+	case m == nil:
+		p.resolver.unmapped++
+		return dst
+	case f != nil:
+		dst = p.resolver.frames(dst, m.module, f, at)
+	case m.module.noFile:
+		if _, _, named := p.functions.Lookup(addr - 1); !named {
+			p.resolver.generated++
+		}
 		return dst
 	}
-	n := len(dst)
-	if dst = p.resolver.frames(dst, m.module, f, at); len(dst) == n+1 && dst[n].Function == "" && dst[n].File == "" {
-		return dst[:n]
+	if len(dst) == n+1 && dst[n].Function == "" && dst[n].File == "" {
+		dst = dst[:n]
+	}
+	if len(dst) == n && m.module.path != vsyscallName {
+		m.module.unnamed++
 	}
 	return dst
 }
