@@ -81,10 +81,12 @@ VERIFIED_ONCE bool is_allocator(struct thread *t, __u64 pc, __u64 site, __u64 ad
 	__u64 mask = cfg_page_size - 1, start = text_start(pc, site);
 	struct process *process;
 	struct text *own;
+	__u32 pid;
 
 	if (!t)
 		return false;
-	process = bpf_map_lookup_elem(&targets, &t->pid);
+	pid = t->pid; /* Linux 6.1 takes no pointer of a caller as a key */
+	process = bpf_map_lookup_elem(&targets, &pid);
 	if (!process)
 		return false;
 	own = &process->texts[SITE_TEXT(site)];

@@ -82,7 +82,10 @@ func TestCallsOpenAtATime(t *testing.T) {
 		for _, way := range ways(t) {
 			t.Run(way.name, func(t *testing.T) {
 				const n, places = 20, 8
-				report, all, s := leaving(t, build, way.set, "nest", n)
+				report, all, s := leaving(t, build, func(o *plan.Options) {
+					way.set(o)
+					o.Ways = plan.WaysReturns // TestPathsInHandlers has the other one
+				}, "nest", n)
 				recorded := len(all)
 				records := withoutFreesOf(all, leftBlocks(report))
 				// A malloc has no place from the eighth handler on; its free needs none.

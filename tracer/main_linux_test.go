@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"testing"
 
 	"rtrace-bpf/internal/testutil"
@@ -30,6 +32,35 @@ type recording struct {
 	ended   bool
 }
 
+// allocationsEnv names the way in which tests record allocations unless they choose one: returns,
+// which is the default, or paths.
+const allocationsEnv = "RTRACE_ALLOCATIONS"
+
+// waysOf returns the way that allocationsEnv names.
+func waysOf(t *testing.T) plan.Ways {
+	t.Helper()
+	name := os.Getenv(allocationsEnv)
+	if name == "" {
+		return plan.WaysReturns
+	}
+	ways, ok := plan.WayChoices()[name]
+	if !ok {
+		t.Fatalf("%s=%s: no such way", allocationsEnv, name)
+	}
+	return ways
+}
+
+// isInside reports whether the calls of a function are recorded inside it.
+func (r *recording) isInside(function string) bool {
+	all := r.tracer.Plan().Memory.Functions
+	i := slices.IndexFunc(all, func(f plan.Function) bool { return f.Name == function })
+	if i < 0 {
+		return false
+	}
+	sites, _ := all[i].Inside()
+	return sites > 0
+}
+
 // attachTo starts to record the process; change edits the options and may be nil.
 func attachTo(t *testing.T, pid int, change func(o *plan.Options)) *recording {
 	t.Helper()
@@ -40,7 +71,7 @@ func attachTo(t *testing.T, pid int, change func(o *plan.Options)) *recording {
 // watch from another goroutine.
 func watched(t *testing.T, pid int, change func(o *plan.Options), watch func(r *recording, rec *trace.Record)) *recording {
 	t.Helper()
-	o := plan.Options{PID: pid, Depth: plan.DefaultDepth, Log: t.Logf}
+	o := plan.Options{PID: pid, Depth: plan.DefaultDepth, Log: t.Logf, Ways: waysOf(t)}
 	if change != nil {
 		change(&o)
 	}

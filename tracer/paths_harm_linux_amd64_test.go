@@ -49,7 +49,7 @@ func TestReturnProbesAreNoticed(t *testing.T) {
 			{how: "page", functions: functions, noticed: true},
 		}
 	}
-	t.Run("returns", func(t *testing.T) { interrupted(t, func(*plan.Options) {}, all(inside[:2])) })
+	t.Run("returns", func(t *testing.T) { interrupted(t, withReturns, all(inside[:2])) })
 	t.Run("paths", func(t *testing.T) { interrupted(t, withPaths, all(outside)) })
 }
 

@@ -13,6 +13,8 @@ import (
 
 func withPaths(o *plan.Options) { o.Ways = plan.WaysPaths }
 
+func withReturns(o *plan.Options) { o.Ways = plan.WaysReturns }
+
 // Threads that end, with the frees that glibc makes for itself then.
 func TestPathsOfThreadsThatExit(t *testing.T) {
 	testutil.NeedBPF(t)

@@ -108,7 +108,7 @@ func TestPathsLeftBetweenNoteAndBlock(t *testing.T) {
 func TestForkInTheMiddleOfACall(t *testing.T) {
 	testutil.NeedBPF(t)
 	for _, how := range []string{"fork", "vfork"} {
-		for _, way := range []way{{"paths", withPaths}, {"returns", func(*plan.Options) {}}} {
+		for _, way := range []way{{"paths", withPaths}, {"returns", withReturns}} {
 			t.Run(how+"-"+way.name, func(t *testing.T) {
 				t.Parallel() // the tests mostly wait
 				r, child := midcall(t, how, way.set)
