@@ -30,8 +30,10 @@ static __always_inline void forget_at(struct thread *t, __u64 slot)
 }
 
 /* drop_stale removes calls below slot: their frames are gone. */
-static __always_inline void drop_stale(struct thread *t, __u64 slot)
+VERIFIED_ONCE int drop_stale(struct thread *t, __u64 slot)
 {
+	if (!t)
+		return 0;
 	for (int i = 0; i < MAX_CALLS; i++) {
 		__u32 top = t->depth - 1;
 
@@ -39,12 +41,13 @@ static __always_inline void drop_stale(struct thread *t, __u64 slot)
 			break;
 		forget_call(t, top);
 	}
+	return 0;
 }
 
-/* text_start returns the page with which the code of the site's allocator begins. */
-static __always_inline __u64 text_start(struct pt_regs *ctx, __u64 site)
+/* text_start returns the page with which the code of the site's allocator begins; pc is the site. */
+static __always_inline __u64 text_start(__u64 pc, __u64 site)
 {
-	return (REG_PC(ctx) & ~(cfg_page_size - 1)) - SITE_PAGES(site) * cfg_page_size;
+	return (pc & ~(cfg_page_size - 1)) - SITE_PAGES(site) * cfg_page_size;
 }
 
 /*
@@ -61,7 +64,7 @@ static __always_inline void place_text(struct pt_regs *ctx, struct thread *t, __
 	if (!process)
 		return;
 	text = &process->texts[SITE_TEXT(site)];
-	start = text_start(ctx, site) + (text->start & mask);
+	start = text_start(REG_PC(ctx), site) + (text->start & mask);
 	length = text->end - text->start;
 	if (unlikely(text->start != start)) {
 		text->start = start;
@@ -73,13 +76,15 @@ static __always_inline void place_text(struct pt_regs *ctx, struct thread *t, __
  * is_allocator reports whether an address is in the code of a probed allocator. Right after exec
  * the tracer has not set that place yet, but the site that was hit knows its own.
  */
-static __always_inline bool is_allocator(struct pt_regs *ctx, struct thread *t, __u64 site,
-					 __u64 addr)
+VERIFIED_ONCE bool is_allocator(struct thread *t, __u64 pc, __u64 site, __u64 addr)
 {
-	__u64 mask = cfg_page_size - 1, start = text_start(ctx, site);
-	struct process *process = bpf_map_lookup_elem(&targets, &t->pid);
+	__u64 mask = cfg_page_size - 1, start = text_start(pc, site);
+	struct process *process;
 	struct text *own;
 
+	if (!t)
+		return false;
+	process = bpf_map_lookup_elem(&targets, &t->pid);
 	if (!process)
 		return false;
 	own = &process->texts[SITE_TEXT(site)];
@@ -99,13 +104,12 @@ static __always_inline bool is_allocator(struct pt_regs *ctx, struct thread *t, 
  * has jumped to this one, the return address is that function's caller's, or the kernel's stub:
  * 32-bit glibc's reallocarray calls realloc, which jumps to malloc.
  */
-static __always_inline bool is_own(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
-				   __u64 caller)
+static __always_inline bool is_own(struct thread *t, __u64 pc, __u64 site, __u64 slot, __u64 caller)
 {
-	if (is_allocator(ctx, t, site, caller))
+	if (is_allocator(t, pc, site, caller))
 		return true;
 	caller = true_return(caller, slot);
-	return caller && is_allocator(ctx, t, site, caller);
+	return caller && is_allocator(t, pc, site, caller);
 }
 
 /*
@@ -121,12 +125,15 @@ static __always_inline bool is_stub(__u64 caller)
 /*
  * is_nested reports whether the allocator itself made the call at slot, on behalf of a call that
  * is still open. A call from elsewhere while one is open comes from a signal handler and counts.
+ * pc is the site that was hit.
  */
-static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u64 site, __u64 slot,
-				      __u64 caller)
+VERIFIED_ONCE bool is_nested(struct thread *t, __u64 pc, __u64 site, __u64 slot, __u64 caller)
 {
-	__u32 top = t->depth - 1;
+	__u32 top;
 
+	if (!t)
+		return false;
+	top = t->depth - 1;
 	if (top >= MAX_CALLS)
 		return false;
 	if (t->calls[top].slot == slot) {
@@ -140,7 +147,7 @@ static __always_inline bool is_nested(struct pt_regs *ctx, struct thread *t, __u
 		forget_call(t, top);
 		return false;
 	}
-	return is_own(ctx, t, site, slot, caller);
+	return is_own(t, pc, site, slot, caller);
 }
 
 #endif

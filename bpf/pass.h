@@ -20,23 +20,25 @@
  * A packed site in the middle of a function: as at entries (records.h), except for bits 10-13 and
  * 39 condition code of the processor and whether there is one, 29-34 words pushed before the
  * site, 35-37 words from the return address down to where the caller's frame pointer was saved, 0
- * if it is still in its register, 59-60 role. Places from 16 on are words above the stack
- * pointer.
+ * if it is still in its register, 59-60 role, 61 some value is on the stack. Places from 16 on are
+ * words above the stack pointer.
  */
 #define PASS_CODE(s) ((__u32)((s) >> 10) & 0xf)
 #define PASS_CONDITIONAL(s) ((__u32)((s) >> 39) & 1)
 #define PASS_PUSHED(s) ((__u64)((s) >> 29) & 0x3f)
 #define PASS_FRAME(s) ((__u32)((s) >> 35) & 7)
 #define PASS_ROLE(s) ((__u32)((s) >> 59) & 3)
+#define PASS_ON_STACK(s) ((__u32)((s) >> 61) & 1)
 #define PASS_STACK 16
 
 enum pass_role {
+	PASS_NONE, /* it is not such a site */
 	PASS_REPORT, /* arguments and block are known */
 	PASS_NOTE, /* the arguments are known */
 	PASS_FINISH, /* the block is known, and a note has the arguments */
 };
 
-#if defined(__TARGET_ARCH_x86)
+#if defined(__TARGET_ARCH_x86) && !defined(WORD_32)
 
 /* pass_holds reports whether the condition of a site holds. */
 static __always_inline bool pass_holds(struct pt_regs *ctx, __u64 site)
@@ -51,36 +53,67 @@ static __always_inline bool pass_holds(struct pt_regs *ctx, __u64 site)
 	return !PASS_CONDITIONAL(site) || ((all >> (code >> 1) ^ code) & 1);
 }
 
-#else
-
-/* No plan has such sites on this machine. */
-static __always_inline bool pass_holds(struct pt_regs *ctx, __u64 site)
+/* read_place copies a word of the stack to the thread's window if a place is one. */
+static __always_inline void read_place(struct thread *t, __u64 sp, __u32 place)
 {
-	return false;
-}
-
-#endif
-
-/* pass_value reads a value at a place of a packed site. */
-static __always_inline __u64 pass_value(struct pt_regs *ctx, __u32 place)
-{
-	__u64 value = 0;
-
-	if (place < PASS_STACK)
-		return read_reg(ctx, place);
-	if (place == NO_REG)
-		return 0;
-	if (read_user(&value, (void *)(REG_SP(ctx) + (place - PASS_STACK) * sizeof(word))))
+	if (place < PASS_STACK || place == NO_REG)
+		return;
+	if (read_user(&t->window.words[place], (void *)(sp + (place - PASS_STACK) * sizeof(word))))
 		lose(LOSS_ARGUMENT);
-	return value;
 }
 
-/* pass_arguments reads the arguments of a call. */
-static __always_inline void pass_arguments(struct pt_regs *ctx, struct call *c, __u64 site)
+/* read_places copies the values of a site that are on the stack. */
+VERIFIED_ONCE int read_places(struct thread *t, __u64 sp, __u64 site)
 {
-	__u64 count = pass_value(ctx, SITE_COUNT_REG(site));
+	if (!t)
+		return 0;
+	read_place(t, sp, SITE_SIZE_REG(site));
+	read_place(t, sp, SITE_COUNT_REG(site));
+	read_place(t, sp, SITE_BLOCK_REG(site));
+	return 0;
+}
 
-	c->size = pass_value(ctx, SITE_SIZE_REG(site));
+/*
+ * keep_places copies the values of a site to the thread's window, by the numbers of their places.
+ * So the verifier sees one read of each value and not a choice between sixteen registers.
+ */
+static __always_inline void keep_places(struct pt_regs *ctx, struct thread *t, __u64 site)
+{
+	word *at = t->window.words;
+
+	at[0] = CONTEXT_WORD(ctx, rax);
+	at[1] = CONTEXT_WORD(ctx, rcx);
+	at[2] = CONTEXT_WORD(ctx, rdx);
+	at[3] = CONTEXT_WORD(ctx, rbx);
+	at[4] = CONTEXT_WORD(ctx, rsp);
+	at[5] = CONTEXT_WORD(ctx, rbp);
+	at[6] = CONTEXT_WORD(ctx, rsi);
+	at[7] = CONTEXT_WORD(ctx, rdi);
+	at[8] = CONTEXT_WORD(ctx, r8);
+	at[9] = CONTEXT_WORD(ctx, r9);
+	at[10] = CONTEXT_WORD(ctx, r10);
+	at[11] = CONTEXT_WORD(ctx, r11);
+	at[12] = CONTEXT_WORD(ctx, r12);
+	at[13] = CONTEXT_WORD(ctx, r13);
+	at[14] = CONTEXT_WORD(ctx, r14);
+	at[15] = CONTEXT_WORD(ctx, r15);
+	at[NO_REG] = 0;
+	if (unlikely(PASS_ON_STACK(site)))
+		read_places(t, REG_SP(ctx), site);
+}
+
+/* kept_value returns the value at a place of a packed site, after keep_places. */
+static __always_inline __u64 kept_value(struct thread *t, __u32 place)
+{
+	return t->window.words[place];
+}
+
+/* keep_arguments reads the arguments of a call, after keep_places. */
+static __always_inline void keep_arguments(struct thread *t, struct call *c, __u64 site)
+{
+	__u64 count = kept_value(t, SITE_COUNT_REG(site));
+
+	c->size = kept_value(t, SITE_SIZE_REG(site));
 	keep_values(c, site, c->size, count);
 	/* A call that has a block has a product without overflow. */
 	if (SITE_COUNT_REG(site) != NO_REG && !SITE_ALIGNMENT(site))
@@ -88,50 +121,66 @@ static __always_inline void pass_arguments(struct pt_regs *ctx, struct call *c, 
 }
 
 /*
+ * found_at keeps a number in memory, where the verifier does not follow it: it sees one way on and
+ * not one for each number.
+ */
+static __always_inline void found_at(struct thread *t, __u32 n)
+{
+	*(volatile __u32 *)&t->at = n;
+}
+
+/*
  * put_note keeps the arguments of a call until its block is known. There is room for the calls of
  * signal handlers that interrupt one; notes below slot belong to calls that failed or were left.
  */
-static __always_inline void put_note(struct thread *t, struct call *c, __u64 slot)
+VERIFIED_ONCE int put_note(struct thread *t, struct call *c, __u64 slot)
 {
-	struct note *free = NULL, *n = NULL;
+	struct note *n;
+	__u32 at;
 
-	for (int i = 0; i < MAX_NOTES; i++) {
-		struct note *o = &t->notes[i];
-
-		if (o->slot == slot)
-			n = o;
-		else if (o->slot < slot)
-			free = o;
-	}
-	if (!n)
-		n = free;
-	if (unlikely(!n)) {
+	if (!t || !c)
+		return 0;
+	found_at(t, MAX_NOTES);
+	for (int i = 0; i < MAX_NOTES; i++)
+		if (t->notes[i].slot < slot)
+			found_at(t, i);
+	for (int i = 0; i < MAX_NOTES; i++)
+		if (t->notes[i].slot == slot)
+			found_at(t, i);
+	at = *(volatile __u32 *)&t->at;
+	if (unlikely(at >= MAX_NOTES)) {
 		lose(LOSS_NESTING);
-		n = &t->notes[0];
+		at = 0;
 	}
+	n = &t->notes[at];
 	n->slot = slot;
 	n->size = c->size;
 	n->argument = c->argument;
 	n->argument_kind = c->argument_kind;
+	return 0;
 }
 
 /* take_note moves the note of the call at slot into c, and reports whether there is one. */
-static __always_inline bool take_note(struct thread *t, struct call *c, __u64 slot)
+VERIFIED_ONCE bool take_note(struct thread *t, struct call *c, __u64 slot)
 {
-	bool found = false;
+	struct note *n;
+	__u32 at;
 
-	for (int i = 0; i < MAX_NOTES; i++) {
-		struct note *n = &t->notes[i];
-
-		if (n->slot != slot)
-			continue;
-		n->slot = 0;
-		c->size = n->size;
-		c->argument = n->argument;
-		c->argument_kind = n->argument_kind;
-		found = true;
-	}
-	return found;
+	if (!t || !c)
+		return false;
+	found_at(t, MAX_NOTES);
+	for (int i = 0; i < MAX_NOTES; i++)
+		if (t->notes[i].slot == slot)
+			found_at(t, i);
+	at = *(volatile __u32 *)&t->at;
+	if (at >= MAX_NOTES)
+		return false;
+	n = &t->notes[at];
+	n->slot = 0;
+	c->size = n->size;
+	c->argument = n->argument;
+	c->argument_kind = n->argument_kind;
+	return true;
 }
 
 /*
@@ -147,6 +196,18 @@ static __always_inline bool pass_frame(struct pt_regs *ctx, struct thread *t, __
 				    (void *)(slot - saved * sizeof(word)));
 }
 
+/* pass_block reads the block of a call whose thread has no state. */
+static __always_inline __u64 pass_block(struct pt_regs *ctx, __u64 site)
+{
+	__u32 place = SITE_BLOCK_REG(site);
+	__u64 value = 0;
+
+	if (place < PASS_STACK)
+		return read_reg(ctx, place);
+	read_user(&value, (void *)(REG_SP(ctx) + (place - PASS_STACK) * sizeof(word)));
+	return value;
+}
+
 /* lose_pass counts a call of a thread that could not get a state. */
 static __noinline int lose_pass(struct pt_regs *ctx)
 {
@@ -156,24 +217,23 @@ static __noinline int lose_pass(struct pt_regs *ctx)
 	if (!enabled || !bpf_map_lookup_elem(&targets, &pid) ||
 	    !find_site_of(ctx, pid, SITE_PASS, &site))
 		return 0;
-	if (PASS_ROLE(site) != PASS_NOTE && pass_holds(ctx, site) &&
-	    pass_value(ctx, SITE_BLOCK_REG(site)))
+	if (PASS_ROLE(site) != PASS_NOTE && pass_holds(ctx, site) && pass_block(ctx, site))
 		lose(LOSS_STATE);
 	return 0;
 }
 
-/* record_pass records the call of c, whose return address is at slot. */
-static __always_inline void record_pass(struct pt_regs *ctx, struct thread *t, struct call *c,
-					__u64 site, __u64 slot, __u64 block)
+/* is_counted names the call of c, whose return address is at slot, and reports whether it counts. */
+static __always_inline bool is_counted(struct pt_regs *ctx, struct thread *t, struct call *c,
+				       __u64 site, __u64 slot)
 {
-	__u64 caller, pc, fp = REG_FP(ctx), stack;
+	__u64 caller, pc, fp = REG_FP(ctx);
+	struct ending *e = ending_of(t);
 
 	/* Keeps clang from loading one of two places through one pointer. */
 	asm volatile("" : "+r"(fp));
-	forget_window(t, slot);
 	if (unlikely(!pass_frame(ctx, t, site, slot))) {
 		lose(LOSS_ARGUMENT);
-		return;
+		return false;
 	}
 	caller = pc = t->window.words[PASS_FRAME(site)];
 	if (PASS_FRAME(site))
@@ -185,56 +245,65 @@ static __always_inline void record_pass(struct pt_regs *ctx, struct thread *t, s
 	}
 	if (unlikely(t->depth)) {
 		drop_stale(t, slot);
-		if (is_nested(ctx, t, site, slot, caller))
-			return;
+		if (is_nested(t, REG_PC(ctx), site, slot, caller))
+			return false;
 	}
 	c->function = named_by(&t->new, slot, pc, SITE_FUNCTION(site));
-	if (c->size < cfg_min_size)
-		return;
-	t->inside = REG_SP(ctx);
-	stack = stack_or_caller(ctx, t, pc, fp, slot + RETURN_POP);
-	t->inside = 0;
-	emit_alloc(ctx, t, c, block, stack);
+	e->pc = pc;
+	e->fp = fp;
+	return c->size >= cfg_min_size;
 }
 
-static __always_inline void on_pass(struct pt_regs *ctx)
+/*
+ * passed finds the call that passes a site, and returns the state of its thread if the site
+ * records it, else NULL. site is the packed site where these are cookies.
+ */
+static __noinline struct thread *passed(struct pt_regs *ctx, __u64 site)
 {
 	struct thread *t = current_thread(false);
-	struct call c = {};
-	__u64 site, slot, block;
+	struct call *c;
+	__u64 slot, block;
 
 	if (unlikely(!t)) {
 		lose_pass(ctx);
-		return;
+		return NULL;
 	}
-	if (!find_site(ctx, t, SITE_PASS, &site) || !pass_holds(ctx, site))
-		return;
+	if ((!cfg_cookies && !find_site(ctx, t, SITE_PASS, &site)) || !pass_holds(ctx, site))
+		return NULL;
 	slot = REG_SP(ctx) + PASS_PUSHED(site) * sizeof(word);
+	c = &t->calls[PASSED];
+	keep_places(ctx, t, site);
 	if (PASS_ROLE(site) == PASS_NOTE) {
-		pass_arguments(ctx, &c, site);
-		put_note(t, &c, slot);
-		return;
+		keep_arguments(t, c, site);
+		put_note(t, c, slot);
+		return NULL;
 	}
-	block = pass_value(ctx, SITE_BLOCK_REG(site));
+	block = kept_value(t, SITE_BLOCK_REG(site));
 	if (PASS_ROLE(site) == PASS_REPORT)
-		pass_arguments(ctx, &c, site);
-	else if (!take_note(t, &c, slot))
-		return; /* it began before the probes */
+		keep_arguments(t, c, site);
+	else if (!take_note(t, c, slot))
+		return NULL; /* it began before the probes */
 	if (!block)
-		return;
+		return NULL;
 	if (cfg_verify_sites)
-		keep_report(ctx, &c, slot, block);
-	record_pass(ctx, t, &c, site, slot, block);
+		keep_report(ctx, c, slot, block);
+	if (!is_counted(ctx, t, c, site, slot))
+		return NULL;
+	c->operation = OPERATION_ALLOC;
+	t->at = PASSED;
+	ending_of(t)->result = block;
+	ending_of(t)->sp = slot + RETURN_POP;
+	t->inside = REG_SP(ctx);
+	return t;
 }
 
-SEC("uprobe")
-int pass(struct pt_regs *ctx)
+#else
+
+/* No plan has such sites on this machine. */
+static __always_inline struct thread *passed(struct pt_regs *ctx, __u64 site)
 {
-	keep_kernel_stack(ctx);
-	hit(WORK_HIT);
-	on_pass(ctx);
-	done();
-	return 0;
+	return NULL;
 }
 
+#endif
 #endif

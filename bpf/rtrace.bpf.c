@@ -84,7 +84,7 @@ static __always_inline void enter_free(struct pt_regs *ctx, struct thread *t, __
 		if (own)
 			return;
 	}
-	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot))))
+	if (unlikely(t->depth && is_nested(t, REG_PC(ctx), site, slot, return_address(ctx, slot))))
 		return;
 	if (cfg_backtrace_all)
 		stack = record_stack(ctx, t, return_address(ctx, slot), REG_FP(ctx),
@@ -105,7 +105,8 @@ static __always_inline void enter_call(struct pt_regs *ctx, struct thread *t, __
 	__u32 operation = SITE_OPERATION(site);
 	struct call *c;
 
-	if (unlikely(t->depth && is_nested(ctx, t, site, slot, return_address(ctx, slot)))) {
+	if (unlikely(t->depth &&
+		     is_nested(t, REG_PC(ctx), site, slot, return_address(ctx, slot)))) {
 		if (cfg_verify_sites)
 			forget_check(slot);
 		return;
@@ -183,17 +184,12 @@ static __always_inline void finish_realloc(struct pt_regs *ctx, struct thread *t
 		lose(LOSS_LATE);
 }
 
-/*
- * finish_call reports the effect of the innermost open call. It returns to pc with the stack
- * pointer sp.
- */
+/* finish_call reports the effect of a call that ended. */
 static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, struct call *c,
-					__u64 pc, __u64 sp)
+					struct ending *e)
 {
-	__u64 result = REG_RET(ctx), stack = 0;
+	__u64 result = e->result, pc = e->pc, fp = e->fp, sp = e->sp, stack = 0;
 
-	if (cfg_verify_sites && result)
-		keep_report(ctx, c, c->slot, result); /* of a site with a return probe */
 	if (c->skip)
 		return;
 	if (c->operation == OPERATION_ALLOC_OUT) {
@@ -207,16 +203,18 @@ static __always_inline void finish_call(struct pt_regs *ctx, struct thread *t, s
 		}
 	}
 	if (result || (c->operation == OPERATION_REALLOC && c->block && !c->size))
-		stack = stack_or_caller(ctx, t, pc, REG_FP(ctx), sp);
+		stack = stack_or_caller(ctx, t, pc, fp, sp);
 	if (c->operation == OPERATION_REALLOC && c->block)
 		finish_realloc(ctx, t, c, result, stack);
 	else if (result)
 		emit_alloc(ctx, t, c, result, stack);
 }
 
-static __always_inline void on_leave(struct pt_regs *ctx)
+/* returned finds the call that returns, and returns the state of its thread; NULL if none does. */
+static __noinline struct thread *returned(struct pt_regs *ctx)
 {
 	__u64 slot = REG_SP(ctx) - RETURN_POP;
+	struct ending *e;
 	struct thread *t;
 	struct call *c;
 	__u32 top;
@@ -224,30 +222,77 @@ static __always_inline void on_leave(struct pt_regs *ctx)
 	/* As on entry: a new generation must not hide a call that is still open. */
 	t = current_thread(false);
 	if (!t)
-		return;
+		return NULL;
 	top = t->depth - 1;
 	if (top >= MAX_CALLS)
-		return;
+		return NULL;
 	c = &t->calls[top];
 	if (unlikely(c->slot != slot)) {
 		drop_stale(t, slot);
 		top = t->depth - 1;
 		if (top >= MAX_CALLS)
-			return;
+			return NULL;
 		c = &t->calls[top];
 		if (c->slot != slot)
-			return; /* a nested call, or a call from before the probes */
+			return NULL; /* a nested call, or a call from before the probes */
 	}
 	t->depth = top;
-	finish_call(ctx, t, c, REG_PC(ctx), REG_SP(ctx));
+	t->at = top;
+	e = ending_of(t);
+	e->result = REG_RET(ctx);
+	e->pc = REG_PC(ctx);
+	e->fp = REG_FP(ctx);
+	e->sp = REG_SP(ctx);
+	if (cfg_verify_sites && e->result)
+		keep_report(ctx, c, slot, e->result); /* of a site with a return probe */
+	return t;
 }
 
+/* finish reports the effect of the call that returned or passed has found. */
+static __always_inline void finish(struct pt_regs *ctx, struct thread *t)
+{
+	__u32 at;
+
+	if (!t)
+		return;
+	at = t->at;
+	asm volatile("" : "+r"(at));
+	if (at <= PASSED)
+		finish_call(ctx, t, &t->calls[at], ending_of(t));
+	t->inside = 0;
+}
+
+/*
+ * leave is where functions return. Where sites have cookies it is also at the sites inside
+ * functions, so that the kernel verifies one program that unwinds and not two: their cookies have
+ * a role, those of return probes are 0.
+ */
 SEC("uretprobe")
 int leave(struct pt_regs *ctx)
 {
+	__u64 site = cfg_inside ? bpf_get_attach_cookie(ctx) : 0;
+	struct thread *t;
+
 	keep_kernel_stack(ctx);
-	hit(WORK_RETURN);
-	on_leave(ctx);
+	if (PASS_ROLE(site)) {
+		hit(WORK_HIT);
+		t = passed(ctx, site);
+	} else {
+		hit(WORK_RETURN);
+		t = returned(ctx);
+	}
+	finish(ctx, t); /* once, for the verifier */
+	done();
+	return 0;
+}
+
+/* pass is at the sites inside functions on kernels without cookies. */
+SEC("uprobe")
+int pass(struct pt_regs *ctx)
+{
+	keep_kernel_stack(ctx);
+	hit(WORK_HIT);
+	finish(ctx, passed(ctx, 0));
 	done();
 	return 0;
 }
@@ -273,13 +318,16 @@ static __always_inline struct call *exit_call(struct thread *t, __u64 slot)
 static __always_inline void on_leave_at(struct pt_regs *ctx)
 {
 	__u64 slot = REG_SP(ctx);
+	struct ending e = { .result = REG_RET(ctx), .fp = REG_FP(ctx), .sp = slot + RETURN_POP };
 	struct thread *t;
 	struct call *c;
 
 	t = current_thread(false);
 	c = t ? exit_call(t, slot) : NULL;
-	if (c)
-		finish_call(ctx, t, c, return_address(ctx, slot), slot + RETURN_POP);
+	if (!c)
+		return;
+	e.pc = return_address(ctx, slot);
+	finish_call(ctx, t, c, &e);
 }
 
 SEC("uprobe")

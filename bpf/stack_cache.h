@@ -143,7 +143,7 @@ VERIFIED_ONCE __u64 match(struct thread *t, struct cached_stack *e, __u64 pc, __
 }
 
 /* find_stack returns the hash of a cached stack, or 0. */
-static __noinline __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+VERIFIED_ONCE __u64 find_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
 {
 	struct cache_set *set;
 	__u64 hash;
@@ -243,20 +243,20 @@ VERIFIED_ONCE int keep_words(struct thread *t, struct cached_stack *e)
 }
 
 /* keep_stack enters the stack that was just unwound. */
-static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
+VERIFIED_ONCE int keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp)
 {
 	struct cached_stack *e;
 	struct cache_set *set;
 
 	if (!t || t->turn || t->walk.uncached || t->window.base != sp)
-		return;
+		return 0;
 	set = find_set(t, pc, sp);
 	if (!set)
-		return;
+		return 0;
 	e = &set->ways[t->stack.hash % CACHE_WAYS];
 	/* A second writer gives up. */
 	if (__sync_lock_test_and_set(&e->written, 1))
-		return;
+		return 0;
 	ordered_add(&e->version, 1);
 	e->pc = pc;
 	e->sp = sp;
@@ -267,6 +267,7 @@ static __noinline void keep_stack(struct thread *t, __u64 pc, __u64 fp, __u64 sp
 	keep_words(t, e);
 	ordered_add(&e->version, 1);
 	__sync_lock_test_and_set(&e->written, 0);
+	return 0;
 }
 
 #else

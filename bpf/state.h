@@ -21,6 +21,7 @@ volatile const __u32 cfg_unwind = UNWIND_AUTO;
 volatile const bool cfg_stack_cache = true; /* cached stacks are not unwound again */
 volatile const __u32 cfg_verify = 0; /* one in this many stacks is also sent raw */
 volatile const __u32 cfg_verify_sites = 0; /* one in this many calls is compared: see check.h */
+volatile const bool cfg_inside = false; /* leave is at sites inside functions, too: see pass.h */
 volatile const __u64 cfg_wake_at = 0; /* bytes in a ring that wake the tracer */
 volatile const __u64 cfg_page_size = 4096;
 volatile const __u64 cfg_address_mask =
@@ -50,6 +51,7 @@ struct call {
 };
 
 #define MAX_CALLS 8
+#define PASSED MAX_CALLS /* the place of a call that a site inside its function records */
 
 /* The arguments of a call whose block is not known yet: see pass.h. */
 struct note {
@@ -81,7 +83,7 @@ struct operator_note {
 	__u16 function; /* the outermost operator: the name */
 };
 
-#define WINDOW_BYTES (352 * sizeof(__u64))
+#define WINDOW_BYTES (348 * sizeof(__u64))
 #define WINDOW_WORDS (WINDOW_BYTES / sizeof(word))
 
 /* A piece of the user's stack, copied at once: a read costs as much as 300 words. */
@@ -92,6 +94,12 @@ struct window {
 	__u16 span; /* bytes that the previous stack took, at most those of a window */
 	__u16 beyond; /* its frames outside of its first window */
 	word words[WINDOW_WORDS];
+};
+
+/* How a call ended: its result, and where it returns to with which registers. */
+struct ending {
+	__u64 result;
+	__u64 pc, fp, sp;
 };
 
 /* Stacks up to this depth can be in the stack cache. */
@@ -154,10 +162,10 @@ struct thread {
 	__u32 tid;
 	__u32 depth; /* open calls */
 	__u32 gaps; /* value of gaps when they were entered */
-	__u32 reserved;
+	__u32 at; /* the place of the call that is being recorded, or of a note */
 	__u64 internal; /* where the return address of the allocator's own free will be, else 0 */
 	struct target target;
-	struct call calls[MAX_CALLS];
+	struct call calls[MAX_CALLS + 1];
 	struct growth growth;
 	struct operator_note new, delete;
 	struct note notes[MAX_NOTES];
@@ -268,6 +276,15 @@ static __always_inline void done(void)
 	time = bpf_map_lookup_elem(&work, &at);
 	if (time && took < TIMED_LONGEST)
 		*time += took;
+}
+
+/*
+ * ending_of returns the ending of the call that is being recorded. It is in the thread's window,
+ * which is free until the call's stack is recorded, after the words that keep_places needs.
+ */
+static __always_inline struct ending *ending_of(struct thread *t)
+{
+	return (struct ending *)&t->window.words[32];
 }
 
 static __always_inline void lose(__u32 reason)

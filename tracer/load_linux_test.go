@@ -43,6 +43,8 @@ func programsLoad(t *testing.T, build testutil.Builder) {
 		"checked":       func(o *plan.Options) { o.VerifyUnwind = 1 },
 		"all-stacks":    func(o *plan.Options) { o.BacktraceAll = true },
 		"oldest-check":  func(o *plan.Options) { oldest(o); o.BacktraceAll, o.VerifyUnwind = true, 1 },
+		"paths":         func(o *plan.Options) { o.Ways = plan.WaysPaths },
+		"oldest-paths":  func(o *plan.Options) { oldest(o); o.Ways = plan.WaysPaths },
 		"faults":        growth,
 		"oldest-faults": func(o *plan.Options) { growth(o); oldest(o); o.Buffer = plan.BufferRing },
 		"fault-events":  func(o *plan.Options) { growth(o); o.Testing.FaultEvents = true },

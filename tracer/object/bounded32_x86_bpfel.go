@@ -58,6 +58,7 @@ const (
 	Bounded32VarCfgCookies         = "cfg_cookies"
 	Bounded32VarCfgDepth           = "cfg_depth"
 	Bounded32VarCfgFaultPid        = "cfg_fault_pid"
+	Bounded32VarCfgInside          = "cfg_inside"
 	Bounded32VarCfgKernelStack     = "cfg_kernel_stack"
 	Bounded32VarCfgMinSize         = "cfg_min_size"
 	Bounded32VarCfgNoStorage       = "cfg_no_storage"
@@ -193,6 +194,7 @@ type Bounded32VariableSpecs struct {
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.VariableSpec `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
@@ -305,6 +307,7 @@ type Bounded32Variables struct {
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.Variable `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`

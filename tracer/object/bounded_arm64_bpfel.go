@@ -58,6 +58,7 @@ const (
 	BoundedVarCfgCookies         = "cfg_cookies"
 	BoundedVarCfgDepth           = "cfg_depth"
 	BoundedVarCfgFaultPid        = "cfg_fault_pid"
+	BoundedVarCfgInside          = "cfg_inside"
 	BoundedVarCfgKernelStack     = "cfg_kernel_stack"
 	BoundedVarCfgMinSize         = "cfg_min_size"
 	BoundedVarCfgNoStorage       = "cfg_no_storage"
@@ -193,6 +194,7 @@ type BoundedVariableSpecs struct {
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.VariableSpec `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
@@ -305,6 +307,7 @@ type BoundedVariables struct {
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.Variable `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`

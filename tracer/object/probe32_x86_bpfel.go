@@ -58,6 +58,7 @@ const (
 	Probe32VarCfgCookies         = "cfg_cookies"
 	Probe32VarCfgDepth           = "cfg_depth"
 	Probe32VarCfgFaultPid        = "cfg_fault_pid"
+	Probe32VarCfgInside          = "cfg_inside"
 	Probe32VarCfgKernelStack     = "cfg_kernel_stack"
 	Probe32VarCfgMinSize         = "cfg_min_size"
 	Probe32VarCfgNoStorage       = "cfg_no_storage"
@@ -193,6 +194,7 @@ type Probe32VariableSpecs struct {
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.VariableSpec `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
@@ -305,6 +307,7 @@ type Probe32Variables struct {
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.Variable `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`

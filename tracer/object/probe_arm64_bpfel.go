@@ -114,9 +114,10 @@ const (
 type ProbePassRole uint32
 
 const (
-	ProbePassRolePASS_REPORT ProbePassRole = 0
-	ProbePassRolePASS_NOTE   ProbePassRole = 1
-	ProbePassRolePASS_FINISH ProbePassRole = 2
+	ProbePassRolePASS_NONE   ProbePassRole = 0
+	ProbePassRolePASS_REPORT ProbePassRole = 1
+	ProbePassRolePASS_NOTE   ProbePassRole = 2
+	ProbePassRolePASS_FINISH ProbePassRole = 3
 )
 
 type ProbeProcess struct {
@@ -260,10 +261,10 @@ type ProbeThread struct {
 	Tid        uint32
 	Depth      uint32
 	Gaps       uint32
-	Reserved   uint32
+	At         uint32
 	Internal   uint64
 	Target     ProbeTarget
-	Calls      [8]struct {
+	Calls      [9]struct {
 		_            structs.HostLayout
 		Slot         uint64
 		Size         uint64
@@ -354,7 +355,7 @@ type ProbeThread struct {
 		Length uint32
 		Span   uint16
 		Beyond uint16
-		Words  [352]uint64
+		Words  [348]uint64
 	}
 	Stack ProbeStackRecord
 }
@@ -430,6 +431,7 @@ const (
 	ProbeVarCfgCookies         = "cfg_cookies"
 	ProbeVarCfgDepth           = "cfg_depth"
 	ProbeVarCfgFaultPid        = "cfg_fault_pid"
+	ProbeVarCfgInside          = "cfg_inside"
 	ProbeVarCfgKernelStack     = "cfg_kernel_stack"
 	ProbeVarCfgMinSize         = "cfg_min_size"
 	ProbeVarCfgNoStorage       = "cfg_no_storage"
@@ -565,6 +567,7 @@ type ProbeVariableSpecs struct {
 	CfgCookies         *ebpf.VariableSpec `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.VariableSpec `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.VariableSpec `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.VariableSpec `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.VariableSpec `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.VariableSpec `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.VariableSpec `ebpf:"cfg_no_storage"`
@@ -677,6 +680,7 @@ type ProbeVariables struct {
 	CfgCookies         *ebpf.Variable `ebpf:"cfg_cookies"`
 	CfgDepth           *ebpf.Variable `ebpf:"cfg_depth"`
 	CfgFaultPid        *ebpf.Variable `ebpf:"cfg_fault_pid"`
+	CfgInside          *ebpf.Variable `ebpf:"cfg_inside"`
 	CfgKernelStack     *ebpf.Variable `ebpf:"cfg_kernel_stack"`
 	CfgMinSize         *ebpf.Variable `ebpf:"cfg_min_size"`
 	CfgNoStorage       *ebpf.Variable `ebpf:"cfg_no_storage"`

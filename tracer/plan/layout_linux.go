@@ -24,11 +24,15 @@ type Layout struct {
 	calls     []Probe // on the allocator's calls for memory
 	results   []Probe // after these calls
 	Loader    []Probe // on the function that the dynamic loader calls when its list changes
+
+	// OneProgram reports that the program of return probes also serves the sites inside
+	// functions. It distinguishes them by their cookies.
+	OneProgram bool
 }
 
 // newLayout returns the layout of what was found in the allocators, and of the loader's
 // probes.
-func newLayout(m *Memory, loader []Probe, verify bool) Layout {
+func newLayout(m *Memory, loader []Probe, sites Sites, verify bool) Layout {
 	l := Layout{internal: m.internal, Loader: loader}
 	for i := range m.Functions {
 		f := &m.Functions[i]
@@ -54,6 +58,7 @@ func newLayout(m *Memory, loader []Probe, verify bool) Layout {
 		l.calls = append(l.calls, m.Growths[i].Call)
 		l.results = append(l.results, m.Growths[i].Result)
 	}
+	l.OneProgram = len(l.Inside) > 0 && sites == SitesCookie
 	return l
 }
 
@@ -83,10 +88,14 @@ type Placement struct {
 // them. Return probes come first: a return without an entry is ignored, but an entry without
 // a return would count as lost.
 func (l *Layout) Placements(o *object.ProbeObjects) []Placement {
+	inside := o.Pass
+	if l.OneProgram {
+		inside = o.Leave
+	}
 	return []Placement{
 		{Program: o.Compare, Probes: l.checked, Ret: true},
 		{Program: o.Leave, Probes: l.Returns, Ret: true},
-		{Program: o.Pass, Probes: l.Inside},
+		{Program: inside, Probes: l.Inside},
 		{Program: o.LeaveAt, Probes: l.exits},
 		{Program: o.HandOver, Probes: l.jumps},
 		{Program: o.InternalFree, Probes: l.internal},
@@ -126,10 +135,14 @@ func (l *Layout) unused(o *Options) []string {
 	if o.Testing.EveryProgram {
 		return names
 	}
+	returns, inside := l.Returns, l.Inside
+	if l.OneProgram {
+		returns, inside = slices.Concat(returns, inside), nil
+	}
 	for name, probes := range map[string][]Probe{
-		"leave": l.Returns, "leave_at": l.exits, "hand_over": l.jumps, "internal_free": l.internal,
+		"leave": returns, "leave_at": l.exits, "hand_over": l.jumps, "internal_free": l.internal,
 		"operate": l.operators, "grow": l.calls, "grown": l.results, "maps_changed": l.Loader,
-		"pass": l.Inside, "expect": l.checked, "compare": l.checked,
+		"pass": inside, "expect": l.checked, "compare": l.checked,
 	} {
 		if len(probes) == 0 {
 			names = append(names, name)

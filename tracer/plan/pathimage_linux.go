@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -28,6 +29,8 @@ type pathImage struct {
 	finder *cover.Finder
 	names  map[uint64]string // of functions, by address; of several names one in the lists above
 	slots  map[uint64]string // names of functions that pointers in the GOT lead to
+
+	harmless map[uint64]bool // starts of functions that lead to no traced one: see code.unreachable
 }
 
 // errFixed is the reason why the functions of a program at a fixed address keep their return
@@ -46,9 +49,9 @@ func readPathImage(c *code) (*pathImage, error) {
 	}
 	im := &pathImage{
 		Image: cover.Image{Arch: c.machine.Arch, Code: c.text.bytes, Base: c.text.base, Direct: c.direct},
-		names: map[uint64]string{}, slots: map[uint64]string{},
+		names: map[uint64]string{}, slots: map[uint64]string{}, harmless: map[uint64]bool{},
 	}
-	r := pathReader{pathImage: im, file: f, entered: map[uint64]bool{}, targets: map[uint64]uint64{}}
+	r := pathReader{pathImage: im, file: f, entered: make([]bool, len(im.Code)), targets: map[uint64]uint64{}}
 	if err := r.read(); err != nil {
 		return nil, fmt.Errorf("read relocations of %s: %w", c.lib.path, err)
 	}
@@ -58,7 +61,10 @@ func readPathImage(c *code) (*pathImage, error) {
 		}
 		return 0, 0, false
 	}
-	im.Entered = func(addr uint64) bool { return r.entered[addr] }
+	im.Entered = func(addr uint64) bool {
+		at := addr - im.Base
+		return at < uint64(len(r.entered)) && r.entered[at]
+	}
 	im.Slot = func(addr uint64) (uint64, bool) {
 		to, ok := r.targets[addr]
 		return to, ok
@@ -91,9 +97,17 @@ func (im *pathImage) stub(addr uint64) (slot uint64, ok bool) {
 type pathReader struct {
 	*pathImage
 	file    *elf.File
-	entered map[uint64]bool   // addresses that other files, or pointers, may lead to
+	entered []bool            // whether other files, or pointers, may lead to an address of the code
 	targets map[uint64]uint64 // functions of the file, by the address of the pointer to them
 	symbols []elf.Symbol
+	loaded  []segment // that hold pointers
+}
+
+// enter notes that other files, or a pointer, may lead to addr.
+func (r *pathReader) enter(addr uint64) {
+	if at := addr - r.Base; at < uint64(len(r.entered)) {
+		r.entered[at] = true
+	}
 }
 
 func (r *pathReader) read() (err error) {
@@ -113,7 +127,7 @@ func (r *pathReader) read() (err error) {
 		if r.names[s.Value] == "" || slices.Contains(neverReturn, name) || slices.Contains(returnsFirst, name) {
 			r.names[s.Value] = name
 		}
-		r.entered[s.Value] = true
+		r.enter(s.Value)
 	}
 	for _, s := range r.file.Sections {
 		switch s.Type {
@@ -152,7 +166,7 @@ func (r *pathReader) relocations(s *elf.Section) error {
 			}
 			continue
 		}
-		r.entered[to] = true
+		r.enter(to)
 		if name := r.names[to]; name != "" {
 			r.slots[at] = name
 			if elf.R_X86_64(uint32(info)) == elf.R_X86_64_RELATIVE {
@@ -193,13 +207,20 @@ func (r *pathReader) packedRelocations(s *elf.Section) error {
 
 // pointer notes where the pointer at addr leads to.
 func (r *pathReader) pointer(addr uint64) {
+	for i := range r.loaded {
+		if b := r.loaded[i].between(addr, addr+8); len(b) == 8 {
+			r.enter(binary.LittleEndian.Uint64(b))
+			return
+		}
+	}
 	for _, p := range r.file.Progs {
 		if p.Type != elf.PT_LOAD || addr < p.Vaddr || addr-p.Vaddr+8 > p.Filesz {
 			continue
 		}
-		var b [8]byte
-		if _, err := p.ReadAt(b[:], int64(addr-p.Vaddr)); err == nil {
-			r.entered[binary.LittleEndian.Uint64(b[:])] = true
+		s := segment{base: p.Vaddr, bytes: make([]byte, p.Filesz)}
+		if _, err := p.ReadAt(s.bytes, 0); err == nil {
+			r.loaded = append(r.loaded, s)
+			r.enter(binary.LittleEndian.Uint64(s.between(addr, addr+8)))
 		}
 	}
 }
@@ -207,9 +228,15 @@ func (r *pathReader) pointer(addr uint64) {
 // computed notes the addresses that the code computes relative to itself: lea n(%rip), reg.
 // It is not known where instructions start, so each byte may be one.
 func (r *pathReader) computed() {
-	for i := 0; i+7 <= len(r.Code); i++ {
-		if c := r.Code[i:]; c[0]&0xf8 == 0x48 && c[1] == 0x8d && c[2]&0xc7 == 0x05 {
-			r.entered[r.Base+uint64(i)+7+uint64(int64(int32(binary.LittleEndian.Uint32(c[3:]))))] = true
+	const opcode = 0x8d // the second of seven bytes
+	for i := 1; i+6 <= len(r.Code); i++ {
+		next := bytes.IndexByte(r.Code[i:len(r.Code)-5], opcode)
+		if next < 0 {
+			return
+		}
+		i += next
+		if c := r.Code[i-1:]; c[0]&0xf8 == 0x48 && c[2]&0xc7 == 0x05 {
+			r.enter(r.Base + uint64(i) + 6 + uint64(int64(int32(binary.LittleEndian.Uint32(c[3:])))))
 		}
 	}
 }

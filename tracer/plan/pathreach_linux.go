@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"rtrace-bpf/tracer/site"
@@ -20,9 +21,14 @@ func (c *code) unknown(fn *Function) bool { return !fn.known }
 //
 // It follows direct branches through the file, and pointers in the GOT by the names that they
 // have, but for functions that never return.
-func (c *code) unreachable(im *pathImage, open []uint64) error {
+func (c *code) unreachable(im *pathImage, open []uint64) (err error) {
 	open = slices.Clone(open)
 	seen := map[uint64]bool{} // starts of functions
+	defer func() {
+		if err == nil {
+			maps.Copy(im.harmless, seen)
+		}
+	}()
 	for len(open) > 0 {
 		addr := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -42,19 +48,20 @@ func (c *code) unreachable(im *pathImage, open []uint64) error {
 		if !ok {
 			return fmt.Errorf("it may call unknown code at %#x", addr)
 		}
-		if seen[start] {
+		if seen[start] || im.harmless[start] {
 			continue
 		}
 		if seen[start] = true; len(seen) > maxReached {
 			return fmt.Errorf("it may call more than %d functions", maxReached)
 		}
 		body := c.text.between(start, end)
-		for _, b := range site.Direct(c.machine.Arch, body, start) {
+		branches, pointers := site.Leads(c.machine.Arch, body, start)
+		for _, b := range branches {
 			if b.To < start || b.To >= end {
 				open = append(open, b.To)
 			}
 		}
-		for _, p := range site.Pointers(c.machine.Arch, body, start) {
+		for _, p := range pointers {
 			if err := im.leadsTo(p.Slot); err != nil {
 				return err
 			}

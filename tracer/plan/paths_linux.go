@@ -44,6 +44,7 @@ func (p *paths) covered() bool { return len(p.sites) > 0 }
 // Reasons why a function keeps its entry and return probes.
 var (
 	errNotAllocating = errors.New("its result is not a block")
+	errRare          = errors.New("it is obsolete, and hardly any program calls it")
 	errWraps         = errors.New("it may call another allocator")
 	errNoTable       = errors.New("its file has no unwind table that contains it")
 	errNotCheaper    = errors.New("it would not cost less")
@@ -54,6 +55,9 @@ var (
 	errMachine       = errors.New("this machine's code is not analysed")
 	errHelper        = errors.New("the kernel's helper finds no stack from inside the function")
 )
+
+// obsolete lists functions that allocate for whole pages.
+var obsolete = []string{"valloc", "pvalloc"}
 
 // choosePaths finds the sites of a function that record its calls at lower costs than an entry
 // and a return probe. If there are none, it sets the reason. number is the function's.
@@ -68,6 +72,8 @@ func (c *code) findPaths(fn *Function, number int, o *Options) ([]pathSite, erro
 	switch {
 	case fn.row.operation != opAlloc || fn.ends != nil || !fn.Returns:
 		return nil, errNotAllocating
+	case slices.Contains(obsolete, fn.Name):
+		return nil, errRare // the analysis would delay every start
 	case c.machine.Arch != site.AMD64:
 		return nil, errMachine
 	case o.Unwind == UnwindHelper && o.Frames() > 0:
@@ -153,6 +159,8 @@ type pathPacker struct {
 	fn   *Function
 	site *cover.Site
 	word int
+
+	onStack uint64 // the bit of sites of which some value is on the stack, if it is set
 }
 
 const (
@@ -197,7 +205,7 @@ func (x *pathPacker) pack() (uint64, error) {
 	frame, err := x.frame(pushed)
 	packed |= frame << 35
 	condition, err2 := x.condition()
-	return packed | condition, errors.Join(append(errs, err, err2)...)
+	return packed | condition | x.onStack, errors.Join(append(errs, err, err2)...)
 }
 
 // place returns the number of a place.
@@ -205,6 +213,7 @@ func (x *pathPacker) place(p cover.Place) (uint64, error) {
 	if !p.Stack {
 		return uint64(p.Reg), nil
 	}
+	x.onStack = 1 << 61
 	n := passStack + p.Offset/x.word
 	if p.Offset < 0 || p.Offset%x.word != 0 || n >= site.NoReg {
 		return 0, errDeep

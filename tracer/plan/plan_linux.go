@@ -79,7 +79,7 @@ func (p *Plan) decide() (err error) {
 	if len(loader) == 0 {
 		o.Logf("no dynamic loader: unmapped libraries are noticed late")
 	}
-	p.Layout = newLayout(&p.Memory, loader, o.VerifySites > 0)
+	p.Layout = newLayout(&p.Memory, loader, p.Mechanisms.Sites, o.VerifySites > 0)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func TestSiteTable(t *testing.T) {
 			{Call: Probe{Distance: 9*page + 0x30, Site: 5}, Result: Probe{Distance: 9*page + 0x34}},
 			{Call: Probe{Distance: 9*page + 0x34, Site: 6}, Result: Probe{Distance: 10*page + 0x34, Site: 7}},
 		},
-	}, nil, false)
+	}, nil, SitesAddress, false)
 	const enter, grow, grown = 0, 1, 2
 	want := map[uint64]uint64{
 		0x10<<3 | enter:                          1,

@@ -59,7 +59,11 @@ func (p *Probes) equip(placements []plan.Placement) (err error) {
 			if err != nil {
 				return err
 			}
-			kit.add(at.Program, probe.Site, file, probe, at.Ret)
+			cookie := probe.Site
+			if at.Ret {
+				cookie = 0 // by which a program recognises a return
+			}
+			kit.add(at.Program, cookie, file, probe, at.Ret)
 		}
 	}
 	return p.kept.equip(kit)

@@ -33,6 +33,7 @@ func (p *Programs) makeMaps(from *plan.Plan, cpus []int) (*loader, error) {
 		"cfg_unwind":        o.Unwind.BPF(),
 		"cfg_verify":        uint32(o.VerifyUnwind),
 		"cfg_verify_sites":  uint32(o.VerifySites),
+		"cfg_inside":        from.Layout.OneProgram,
 		"cfg_stack_cache":   o.Unwind != plan.UnwindHelper && !o.Testing.NoStackCache,
 		"cfg_wake_at":       uint64(ringSize / 2),
 		"cfg_page_size":     uint64(os.Getpagesize()),

@@ -103,6 +103,9 @@ func (t *targets) has(addr uint64) bool {
 
 func scanX86(m x86, code []byte, base uint64, t *targets) []Branch {
 	var found []Branch
+	if t.length >= uint64(len(code)) {
+		found = make([]Branch, 0, len(code)/32) // all of the code's branches
+	}
 	for i := 0; i+5 <= len(code); i++ {
 		c := code[i]
 		at := i + 1
@@ -118,6 +121,9 @@ func scanX86(m x86, code []byte, base uint64, t *targets) []Branch {
 		if t.covers(to) && t.has(to) {
 			found = append(found, Branch{From: base + uint64(i), To: to, Next: next, Call: c == 0xe8})
 		}
+	}
+	if len(found) == 0 {
+		return nil
 	}
 	return found
 }
@@ -190,20 +196,8 @@ func scanARM64(code []byte, base uint64, t *targets) []Branch {
 // Unlike for [Branches], code must start with an instruction, as a function does: Direct decodes
 // one after the other. It skips what it cannot decode.
 func Direct(arch Arch, code []byte, base uint64) []Branch {
-	m, err := machineOf(Options{Arch: arch})
-	if err != nil {
-		return nil
-	}
-	var found []Branch
-	for i := 0; i < len(code); {
-		pc := base + uint64(i)
-		in := m.decode(code[i:], pc)
-		if in.direct {
-			found = append(found, Branch{From: pc, To: in.target, Next: pc + uint64(in.size), Call: in.kind == call})
-		}
-		i += max(in.size, m.step())
-	}
-	return found
+	branches, _ := Leads(arch, code, base)
+	return branches
 }
 
 // Open reports whether code, as for [Direct], has jumps whose targets are not in the instruction

@@ -109,18 +109,26 @@ type Pointer struct {
 // Pointers returns the jumps and calls in code whose targets are not in the instruction, in the
 // order of their addresses; code is as for [Direct].
 func Pointers(arch Arch, code []byte, base uint64) []Pointer {
+	_, pointers := Leads(arch, code, base)
+	return pointers
+}
+
+// Leads returns the results of [Direct] and [Pointers], and decodes the code once for both.
+func Leads(arch Arch, code []byte, base uint64) (branches []Branch, pointers []Pointer) {
 	m, err := machineOf(Options{Arch: arch})
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	var found []Pointer
 	for i := 0; i < len(code); {
 		pc := base + uint64(i)
 		in := m.decode(code[i:], pc)
+		if in.direct {
+			branches = append(branches, Branch{From: pc, To: in.target, Next: pc + uint64(in.size), Call: in.kind == call})
+		}
 		if called := in.kind == call && !in.direct || in.kind == leave && in.calls; called || in.open {
-			found = append(found, Pointer{From: pc, Slot: in.slot, Call: called})
+			pointers = append(pointers, Pointer{From: pc, Slot: in.slot, Call: called})
 		}
 		i += max(in.size, m.step())
 	}
-	return found
+	return branches, pointers
 }
