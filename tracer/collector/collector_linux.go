@@ -129,6 +129,13 @@ func (c *Collector) Run() {
 }
 
 func (c *Collector) collect() error {
+	var failed error
+	c.outlet.waits = func() {
+		if c.governor != nil && failed == nil {
+			failed = c.governor.Await()
+			c.addTurns()
+		}
+	}
 	for {
 		bound, more := c.poll()
 		c.marks.take(c.outlet)
@@ -140,6 +147,9 @@ func (c *Collector) collect() error {
 		}
 		if err := c.pass(bound); err != nil {
 			return err
+		}
+		if failed != nil {
+			return errors.Join(failed, c.drain())
 		}
 		stop, err := c.pacer.pause(more)
 		if err != nil {
@@ -155,6 +165,7 @@ func (c *Collector) collect() error {
 // long the reader takes. It gives up only if a record stays incomplete, and counts that
 // as a loss.
 func (c *Collector) drain() error {
+	c.outlet.waits = nil
 	end := order.Clock()
 	errDisable := c.disable()
 	var last, since uint64 // the bound, and when it last grew

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"sync/atomic"
+	"time"
 
 	"rtrace-bpf/tracer/order"
 )
@@ -18,6 +19,9 @@ type outlet struct {
 	out    chan *order.Batch
 	free   chan *order.Batch // batches to use again
 	passed atomic.Uint64     // the last bound whose events are in out, or have been taken
+	// waits is called each millisecond while the reader is slow. It may add sides. It is nil for
+	// nothing.
+	waits func()
 }
 
 // newOutlet returns an outlet with queues for a number of rings.
@@ -80,10 +84,31 @@ func (o *outlet) pass(bound uint64) {
 			o.next = b
 			break
 		}
-		o.out <- b
+		o.send(b)
 	}
 	o.merger.Compact()
 	o.passed.Store(bound)
+}
+
+// send sends a batch, and waits until the reader has room for it.
+func (o *outlet) send(b *order.Batch) {
+	select {
+	case o.out <- b:
+		return
+	default:
+	}
+	again := time.NewTicker(pollShortest)
+	defer again.Stop()
+	for {
+		select {
+		case o.out <- b:
+			return
+		case <-again.C:
+			if o.waits != nil {
+				o.waits()
+			}
+		}
+	}
 }
 
 // takeLate returns the number of late events since it was last called.

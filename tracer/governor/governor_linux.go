@@ -126,6 +126,19 @@ func (g *Governor) Govern(calls int) (gap Gap, ok bool, err error) {
 	return g.gap(order.Clock()), true, err
 }
 
+// Await is Govern while the collector waits for a slow reader: a window closes when it has to, and
+// none opens.
+func (g *Governor) Await() (err error) {
+	switch {
+	case g.windows == nil:
+	case g.mover.state == recording:
+		err = g.take(0, order.Clock())
+	case g.mover.state == detaching:
+		_, err = g.step(order.Clock())
+	}
+	return err
+}
+
 // Incomplete returns the gap in which the trace ends at end, and whether there is one. It
 // has a last look at the probes.
 func (g *Governor) Incomplete(end uint64) (Gap, bool) {

@@ -6,6 +6,37 @@ import (
 	"time"
 )
 
+// While a reader is slow, a window closes, and no other one opens.
+func TestWindowsWithASlowReader(t *testing.T) {
+	g, f := governed(0)
+	used := time.Duration(0)
+	meter := func() (time.Duration, error) {
+		used += time.Millisecond
+		return used, nil
+	}
+	none := func() (time.Duration, error) { return 0, nil }
+	if err := g.Within(NewWindows(0.5, Meters{Process: meter, Moves: none, Hits: func() (time.Duration, error) { return used * 9 / 10, nil }})); err != nil {
+		t.Fatal(err)
+	}
+	for g.mover.state != waiting {
+		if err := g.Await(); err != nil {
+			t.Fatal(err)
+		}
+		g.mover.running.Wait()
+	}
+	for !g.due(0) { // another window may open
+	}
+	if err := g.Await(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"enable", "suspend", "detach"}; !slices.Equal(f.done, want) {
+		t.Errorf("%v, want %v", f.done, want)
+	}
+	if turns := g.TakeTurns(); len(turns) < 2 || turns[len(turns)-1].Window.Weight != 0 {
+		t.Errorf("turns: %+v", turns)
+	}
+}
+
 // A governor with windows opens the first one at once, detaches the probes when it closes, and
 // attaches them for the next one. What lies between is no gap.
 func TestWindows(t *testing.T) {
