@@ -164,7 +164,7 @@ func TestPictureCommands(t *testing.T) {
 		want string
 	}{
 		{[]string{"timeline", "-o", "t.svg"}, "peak 115 KiB after event 833"},
-		{[]string{"timeline", "-o", "t.csv", "--points", "3"}, "513,1024,0,25321,117707,56431,109,319,109,196608,302,111621,360,80475"},
+		{[]string{"timeline", "-o", "t.csv", "--points", "3"}, "501,1000,0,24355,117707,66284,133,319,133,196608,314,112632,336,70622"},
 		{[]string{"timeline", "-o", "t.txt"}, "peak:       117707 bytes after event 833; 319 blocks after event 680"},
 		{[]string{"timeline", "-o", "l.txt", "--lifetimes"}, "to the end            48   7.07  27777  14.74"},
 		{[]string{"timeline", "-o", "f.txt", "--by", "function", "--top", "1"}, "     2   2174  1.85   2174       2   2174       1   1087  grow_141"},
